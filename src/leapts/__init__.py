@@ -1,0 +1,1 @@
+"""LeapTS: forecasting as adaptive multi-horizon scheduling."""
