@@ -1,0 +1,54 @@
+"""The building blocks every part shares: a plain MLP, and a bank of linear layers of which each row uses one."""
+
+import itertools
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from leapts.core.activations import bend
+
+
+class Mlp(nn.Module):
+    """Linear layers, each followed by the hidden non-linearity."""
+
+    def __init__(self, inputs: int, width: int, *, layers: int) -> None:
+        super().__init__()
+        sizes = [inputs] + [width] * layers
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
+
+    def forward(self, x: Float[Tensor, "*rows inputs"]) -> Float[Tensor, "*rows width"]:
+        """Apply every layer in turn."""
+        for layer in self.layers:
+            x = bend(layer(x))
+        return x
+
+
+class LinearBank(nn.Module):
+    """Several linear layers of one shape: all of them on every row, or one of them on each run of rows."""
+
+    def __init__(self, members: int, inputs: int, outputs: int, *, bias: bool = True) -> None:
+        super().__init__()
+        bound = inputs**-0.5
+        self.weight = nn.Parameter(torch.empty(members, outputs, inputs).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(members, outputs).uniform_(-bound, bound)) if bias else None
+
+    def __len__(self) -> int:
+        return self.weight.shape[0]
+
+    def every(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows members outputs"]:
+        """Every member on every row, as one product."""
+        bias = None if self.bias is None else self.bias.flatten()
+        return F.linear(x, self.weight.flatten(0, 1), bias).view(x.shape[0], *self.weight.shape[:2])
+
+    def one(self, x: Float[Tensor, "rows inputs"], member: int) -> Float[Tensor, "rows outputs"]:
+        """One member on every row."""
+        return F.linear(x, self.weight[member], None if self.bias is None else self.bias[member])
+
+    def runs(self, x: Float[Tensor, "rows inputs"], sizes: Sequence[int]) -> Float[Tensor, "rows outputs"]:
+        """Member 0 on the first `sizes[0]` rows, member 1 on the next `sizes[1]`, and so on."""
+        if len(self) == 1:
+            return self.one(x, 0)
+        return torch.cat([self.one(run, member) for member, run in enumerate(x.split(list(sizes)))])

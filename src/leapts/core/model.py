@@ -1,0 +1,131 @@
+"""LeapTS as in the paper's overview: normalise, encode, forecast coarsely, refine in leaps, fuse, restore."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from leapts.core.encoder import Encoder
+from leapts.core.fusion import Execution, Fusion, Record
+from leapts.core.normalization import Normalization
+from leapts.core.trace import ScheduleTrace
+from leapts.errors import ShapeError
+
+
+@dataclass(frozen=True)
+class WindowShape:
+    """What a model is built for. Without a number of variates it takes any: nothing in it tells variates apart."""
+
+    lookback: int
+    horizon: int
+    variates: int | None
+
+    def check(self, history: Tensor) -> None:
+        """Refuse a history of another shape, with both shapes and what they mean."""
+        fits = history.dim() == 3 and history.shape[2] == self.lookback
+        if fits and self.variates in (None, history.shape[1]):
+            return
+        variates = "any" if self.variates is None else self.variates
+        raise ShapeError(
+            f"the history has shape {tuple(history.shape)}, but this model takes "
+            f"[batch, variates = {variates}, look-back = {self.lookback}]"
+        )
+
+
+class Forecast(NamedTuple):
+    """A forecast, what it started from, and how it came about."""
+
+    values: Float[Tensor, "batch variates horizon"]
+    coarse: Float[Tensor, "batch variates horizon"]  # before the scheduling branch
+    trace: ScheduleTrace | None  # where asked for, and where there is a scheduling branch
+
+
+class LeapTSModel(nn.Module):
+    """The network. Its parts are chosen by `leapts.config`; this class only says how they go together.
+
+    Inside, variates come before the batch: mixing them is then one matrix product, and a cluster of variates one run of
+    rows.
+    """
+
+    def __init__(
+        self,
+        shape: WindowShape,
+        *,
+        hidden: int,
+        normalization: Normalization,
+        encoder: Encoder,
+        fusion: Fusion,
+        clusters: tuple[int, ...] | None = None,
+    ) -> None:
+        super().__init__()
+        self.shape = shape
+        self.normalization = normalization
+        self.encoder = encoder
+        # One product gives the coarse forecast and the first state.
+        self.head = nn.Linear(hidden, shape.horizon + fusion.state_size)
+        self.fusion = fusion
+        self.layout = _ClusterLayout(clusters)
+
+    def forward(
+        self, history: Float[Tensor, "batch variates lookback"], generator: Generator | None = None
+    ) -> Float[Tensor, "batch variates horizon"]:
+        """The forecast by the dense execution, for training and export; a generator makes it explore."""
+        return self._run(history, generator, execution="dense", record="nothing").values
+
+    @torch.inference_mode()
+    def forecast(
+        self,
+        history: Float[Tensor, "batch variates lookback"],
+        generator: Generator | None = None,
+        *,
+        execution: Execution = "sparse",
+        record: Record = "nothing",
+    ) -> Forecast:
+        """The forecast without gradients, with the trace of its leaps, and their states, where asked for."""
+        return self._run(history, generator, execution=execution, record=record)
+
+    def _run(self, history: Tensor, generator: Generator | None, *, execution: Execution, record: Record) -> Forecast:
+        self.shape.check(history)
+        batch, variates, _ = history.shape
+        history = history.transpose(0, 1)
+        statistics = self.normalization(history)
+        latent = self.layout.sort(self.encoder(statistics.normalize(history)))
+        coarse, first = self.head(latent.flatten(0, 1)).tensor_split([self.shape.horizon], 1)
+        sizes = self.layout.sizes(variates, batch)
+        refined = self.fusion(coarse, first, sizes, generator, execution=execution, record=record)
+
+        def restore(rows: Float[Tensor, "rows horizon"]) -> Float[Tensor, "batch variates horizon"]:
+            by_variate = self.layout.unsort(rows.unflatten(0, (variates, batch)))
+            return statistics.restore(by_variate).transpose(0, 1)
+
+        trace = refined.trace
+        if trace is not None:
+            trace = trace.arranged(lambda x: self.layout.unsort(x.unflatten(0, (variates, batch))).transpose(0, 1))
+        return Forecast(restore(refined.values), restore(coarse), trace)
+
+
+class _ClusterLayout(nn.Module):
+    """Brings the variates of each cluster together, and back."""
+
+    def __init__(self, clusters: tuple[int, ...] | None) -> None:
+        super().__init__()
+        self.order: Tensor | None
+        self.position: Tensor | None
+        order = None if clusters is None else torch.tensor(clusters).argsort(stable=True)
+        self.register_buffer("order", order, persistent=False)
+        self.register_buffer("position", None if order is None else order.argsort(), persistent=False)
+        self.counts = None if clusters is None else torch.bincount(torch.tensor(clusters)).tolist()
+
+    def sort(self, x: Float[Tensor, "variates ..."]) -> Float[Tensor, "variates ..."]:
+        """Cluster after cluster."""
+        return x if self.order is None else x.index_select(0, self.order)
+
+    def unsort(self, x: Tensor) -> Tensor:
+        """In the order of the data."""
+        return x if self.position is None else x.index_select(0, self.position)
+
+    def sizes(self, variates: int, batch: int) -> list[int]:
+        """How many rows each cluster has."""
+        return [count * batch for count in (self.counts or [variates])]
