@@ -132,7 +132,8 @@ def _scheduler(config: ModelConfig) -> Scheduler:
         case MonteCarloScheduling(max_leaps=max_leaps, seed=seed):
             return MonteCarloScheduler(grid, max_leaps=max_leaps, seed=seed)
         case FixedStepScheduling(step=step):
-            return FixedStepScheduler(grid, step=step)
+            # Nearly all its leaps have one length, so a single head learns them all.
+            return FixedStepScheduler(ScaleGrid.single_level(config.h), step=step)
         case NoScheduling():
             raise AssertionError("there is no schedule without a scheduling branch")
 
@@ -142,12 +143,12 @@ def _cell(config: ModelConfig) -> StateCell:
     match config.state:
         case ControlledState(field="full", clusters=clusters):
             full = FullField(clusters=clusters, hidden=hidden, control=control, width=hidden)
-            return ControlledCell(full, hidden=hidden)
+            return ControlledCell(full)
         case ControlledState(clusters=clusters, rank=rank):
             factored = FactoredField(
                 clusters=clusters, hidden=hidden, control=control, width=hidden, rank=rank or hidden
             )
-            return ControlledCell(factored, hidden=hidden)
+            return ControlledCell(factored)
         case RecurrentState():
             return RecurrentCell(hidden=hidden, control=control)
         case LongShortTermState():

@@ -9,19 +9,35 @@ from leapts.core.scales import ScaleGrid
 from leapts.core.schedulers import Choice, Decision, executed_length, straight_through
 
 
-class HierarchicalController(nn.Module):
+class _LearnedLengths(nn.Module):
+    """Maps logits into the grid's intervals by a sigmoid."""
+
+    def __init__(self, grid: ScaleGrid, *, max_leaps: int) -> None:
+        super().__init__()
+        self.grid = grid
+        self.max_leaps = max_leaps
+        self.shortest: Tensor
+        self.span: Tensor
+        shortest, longest = torch.tensor([grid.shortest, grid.longest], dtype=torch.get_default_dtype())
+        # Whole numbers, so exact in every dtype the model is moved to.
+        self.register_buffer("shortest", shortest, persistent=False)
+        self.register_buffer("span", longest - shortest, persistent=False)
+
+    def lengths(self, logits: Float[Tensor, "rows scales"]) -> Float[Tensor, "rows scales"]:
+        """The length each scale would take."""
+        return torch.addcmul(self.shortest, torch.sigmoid(logits), self.span)
+
+
+class HierarchicalController(_LearnedLengths):
     """Picks a scale by Gumbel-softmax, then a length inside that scale's interval by the scale's own head.
 
     Both are linear in the state, so one product gives every logit.
     """
 
     def __init__(self, grid: ScaleGrid, *, hidden: int, max_leaps: int, temperature: float) -> None:
-        super().__init__()
-        self.grid = grid
-        self.max_leaps = max_leaps
+        super().__init__(grid, max_leaps=max_leaps)
         self.temperature = temperature
         self.logits = nn.Linear(hidden, 2 * len(grid))
-        self.intervals = _Intervals(grid)
 
     def draw(self, rows: int, like: Tensor, generator: Generator | None) -> Tensor | None:
         """Gumbel noise for every possible leap of each row; none without a generator."""
@@ -43,13 +59,13 @@ class HierarchicalController(nn.Module):
         soft = torch.softmax(scale_logits / self.temperature, 1)
         hard = F.one_hot(scale_logits.argmax(1), len(self.grid)).to(soft.dtype)
         weights = straight_through(hard, soft)
-        length = (weights * self.intervals.every(length_logits)).sum(1)
+        length = (weights * self.lengths(length_logits)).sum(1)
         return Decision(weights, executed_length(length, remaining))
 
     def choose(
         self,
         hidden: Float[Tensor, "rows hidden"],
-        remaining: Int[Tensor, "rows"],
+        remaining: Float[Tensor, "rows"],
         noise: Float[Tensor, "rows scales"] | None,
     ) -> Choice:
         """The most likely scale and its length."""
@@ -57,8 +73,8 @@ class HierarchicalController(nn.Module):
         if noise is not None:
             scale_logits = scale_logits + noise
         scale = scale_logits.argmax(1)
-        length = self.intervals.chosen(length_logits, scale)
-        return Choice(scale, torch.minimum(length.round_().long(), remaining))
+        length = self.lengths(length_logits).gather(1, scale.unsqueeze(1)).squeeze(1)
+        return Choice(scale, torch.minimum(length.round(), remaining))
 
     def probabilities(
         self,
@@ -69,22 +85,18 @@ class HierarchicalController(nn.Module):
         return torch.softmax(self.logits(hidden).chunk(2, 1)[0] / self.temperature, 1)
 
 
-class FlatScheduler(nn.Module):
+class FlatScheduler(_LearnedLengths):
     """A length straight from the state, anywhere in the horizon, without choosing a scale first.
 
     It serves the single-level rule of short horizons and the ablation without the high level.
     """
 
     def __init__(self, horizon: int, *, hidden: int, max_leaps: int) -> None:
-        super().__init__()
-        self.grid = ScaleGrid.single_level(horizon)
-        self.max_leaps = max_leaps
+        super().__init__(ScaleGrid.single_level(horizon), max_leaps=max_leaps)
         self.logits = nn.Linear(hidden, 1)
-        self.intervals = _Intervals(self.grid)
 
-    def draw(self, rows: int, like: Tensor, generator: Generator | None) -> None:  # noqa: ARG002
+    def draw(self, rows: int, like: Tensor, generator: Generator | None) -> None:
         """Nothing is sampled: there is no scale to sample."""
-        return
 
     def decide(
         self,
@@ -93,18 +105,18 @@ class FlatScheduler(nn.Module):
         noise: Tensor | None,  # noqa: ARG002
     ) -> Decision:
         """The one scale, and a length that learns straight-through."""
-        length = self.intervals.every(self.logits(hidden)).squeeze(1)
+        length = self.lengths(self.logits(hidden)).squeeze(1)
         return Decision(torch.ones_like(length).unsqueeze(1), executed_length(length, remaining))
 
     def choose(
         self,
         hidden: Float[Tensor, "rows hidden"],
-        remaining: Int[Tensor, "rows"],
+        remaining: Float[Tensor, "rows"],
         noise: Tensor | None,  # noqa: ARG002
     ) -> Choice:
         """The one scale and its length."""
-        length = self.intervals.every(self.logits(hidden)).squeeze(1)
-        return Choice(torch.zeros_like(remaining), torch.minimum(length.round_().long(), remaining))
+        length = self.lengths(self.logits(hidden)).squeeze(1)
+        return Choice(remaining.new_zeros(remaining.shape, dtype=torch.int64), torch.minimum(length.round(), remaining))
 
     def probabilities(
         self,
@@ -113,26 +125,3 @@ class FlatScheduler(nn.Module):
     ) -> Float[Tensor, "rows 1"]:
         """The one scale is certain."""
         return torch.ones_like(hidden[:, :1])
-
-
-class _Intervals(nn.Module):
-    """Maps logits into the grid's intervals by a sigmoid."""
-
-    def __init__(self, grid: ScaleGrid) -> None:
-        super().__init__()
-        low = torch.tensor(grid.shortest, dtype=torch.get_default_dtype())
-        high = torch.tensor(grid.longest, dtype=torch.get_default_dtype())
-        self.low: Tensor
-        self.span: Tensor
-        # Whole numbers, so exact in every dtype the model is moved to.
-        self.register_buffer("low", low, persistent=False)
-        self.register_buffer("span", high - low, persistent=False)
-
-    def every(self, logits: Float[Tensor, "rows scales"]) -> Float[Tensor, "rows scales"]:
-        """The length each scale would take."""
-        return torch.addcmul(self.low, torch.sigmoid(logits), self.span)
-
-    def chosen(self, logits: Float[Tensor, "rows scales"], scale: Int[Tensor, "rows"]) -> Float[Tensor, "rows"]:
-        """The length the chosen scale takes."""
-        share = torch.sigmoid(logits.gather(1, scale.unsqueeze(1)).squeeze(1))
-        return torch.addcmul(self.low.index_select(0, scale), share, self.span.index_select(0, scale))

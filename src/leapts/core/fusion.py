@@ -1,12 +1,13 @@
 """Coarse forecast and scheduling branch become one: by a learned gate, or, without the branch, by leaving it out."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
+from leapts.core.layers import lightened
 from leapts.core.rollout import Rollout
 from leapts.core.trace import ScheduleTrace, TraceRecorder
 
@@ -21,6 +22,7 @@ class Refined(NamedTuple):
     trace: ScheduleTrace | None
 
 
+@runtime_checkable
 class Fusion(Protocol):
     """Turns the coarse forecast and the first state of every row into the final forecast."""
 
@@ -71,7 +73,7 @@ class GatedFusion(nn.Module):
             recorder = TraceRecorder(
                 scheduler.grid, leaps=scheduler.max_leaps, first=first, keep_states=record == "states"
             )
-        roll = self.rollout.sparse if execution == "sparse" else self.rollout.dense
+        roll = lightened(self.rollout).sparse if execution == "sparse" else self.rollout.dense
         scheduled = roll(first, sizes, noise, recorder)
         return Refined(torch.addcmul(coarse, scheduled, self.gate), None if recorder is None else recorder.finish())
 

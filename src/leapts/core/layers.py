@@ -1,7 +1,8 @@
-"""The building blocks every part shares: a plain MLP, and a bank of linear layers of which each row uses one."""
+"""The building blocks every part shares: a plain MLP, a bank of linear layers, and a lighter view of any module."""
 
-import itertools
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +18,7 @@ class Mlp(nn.Module):
     def __init__(self, inputs: int, width: int, *, layers: int) -> None:
         super().__init__()
         sizes = [inputs] + [width] * layers
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
 
     def forward(self, x: Float[Tensor, "*rows inputs"]) -> Float[Tensor, "*rows width"]:
         """Apply every layer in turn."""
@@ -31,12 +32,9 @@ class LinearBank(nn.Module):
 
     def __init__(self, members: int, inputs: int, outputs: int, *, bias: bool = True) -> None:
         super().__init__()
-        bound = inputs**-0.5
+        bound = inputs**-0.5  # as torch initialises a linear layer
         self.weight = nn.Parameter(torch.empty(members, outputs, inputs).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(members, outputs).uniform_(-bound, bound)) if bias else None
-
-    def __len__(self) -> int:
-        return self.weight.shape[0]
 
     def every(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows members outputs"]:
         """Every member on every row, as one product."""
@@ -49,6 +47,44 @@ class LinearBank(nn.Module):
 
     def runs(self, x: Float[Tensor, "rows inputs"], sizes: Sequence[int]) -> Float[Tensor, "rows outputs"]:
         """Member 0 on the first `sizes[0]` rows, member 1 on the next `sizes[1]`, and so on."""
-        if len(self) == 1:
+        if len(sizes) == 1:
             return self.one(x, 0)
-        return torch.cat([self.one(run, member) for member, run in enumerate(x.split(list(sizes)))])
+        ends = accumulate(sizes)
+        parts = enumerate(zip(sizes, ends, strict=True))
+        return torch.cat([self.one(x[end - size : end], member) for member, (size, end) in parts])
+
+
+class _Affine(NamedTuple):
+    """A linear layer's weights, to be applied without the layer."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight, self.bias)
+
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def lightened(module: M) -> M:
+    """A view of a module with the same methods and none of torch's bookkeeping around attributes and calls.
+
+    In a loop of small products that bookkeeping takes as long as the products. The view holds the parameters
+    themselves, so make it anew for each pass rather than keep it. Call its parts by their methods: it has no hooks.
+    """
+    view = object.__new__(type(module))
+    plain = view.__dict__
+    plain.update((name, value) for name, value in module.__dict__.items() if name[0] != "_")
+    plain.update(module._parameters)
+    plain.update(module._buffers)
+    plain.update((name, _lightened_child(child)) for name, child in module._modules.items())
+    return view
+
+
+def _lightened_child(child: nn.Module | None) -> Any:
+    if isinstance(child, nn.Linear):
+        return _Affine(child.weight, child.bias)
+    if isinstance(child, nn.ModuleList):
+        return tuple(_lightened_child(member) for member in child)
+    return None if child is None else lightened(child)

@@ -35,11 +35,11 @@ class WindowShape:
 
 
 class Forecast(NamedTuple):
-    """A forecast, what it started from, and how it came about."""
+    """A forecast and, where a record was asked for, how it came about."""
 
     values: Float[Tensor, "batch variates horizon"]
-    coarse: Float[Tensor, "batch variates horizon"]  # before the scheduling branch
-    trace: ScheduleTrace | None  # where asked for, and where there is a scheduling branch
+    coarse: Float[Tensor, "batch variates horizon"] | None  # before the scheduling branch
+    trace: ScheduleTrace | None  # none without a scheduling branch
 
 
 class LeapTSModel(nn.Module):
@@ -90,20 +90,23 @@ class LeapTSModel(nn.Module):
         self.shape.check(history)
         batch, variates, _ = history.shape
         history = history.transpose(0, 1)
-        statistics = self.normalization(history)
-        latent = self.layout.sort(self.encoder(statistics.normalize(history)))
+        window = self.normalization(history)
+        latent = self.layout.sort(self.encoder(window.values))
         coarse, first = self.head(latent.flatten(0, 1)).tensor_split([self.shape.horizon], 1)
         sizes = self.layout.sizes(variates, batch)
         refined = self.fusion(coarse, first, sizes, generator, execution=execution, record=record)
 
-        def restore(rows: Float[Tensor, "rows horizon"]) -> Float[Tensor, "batch variates horizon"]:
-            by_variate = self.layout.unsort(rows.unflatten(0, (variates, batch)))
-            return statistics.restore(by_variate).transpose(0, 1)
+        def by_variate(rows: Tensor) -> Tensor:
+            return self.layout.unsort(rows.unflatten(0, (variates, batch)))
 
-        trace = refined.trace
-        if trace is not None:
-            trace = trace.arranged(lambda x: self.layout.unsort(x.unflatten(0, (variates, batch))).transpose(0, 1))
-        return Forecast(restore(refined.values), restore(coarse), trace)
+        values = window.restore(by_variate(refined.values)).transpose(0, 1)
+        if record == "nothing":
+            return Forecast(values, None, None)
+        return Forecast(
+            values,
+            window.restore(by_variate(coarse)).transpose(0, 1),
+            None if refined.trace is None else refined.trace.arranged(lambda x: by_variate(x).transpose(0, 1)),
+        )
 
 
 class _ClusterLayout(nn.Module):

@@ -15,9 +15,15 @@ from torch import Tensor, nn
 
 from leapts.core.control import ControlSignal, Drive, Outcome
 from leapts.core.schedulers import Scheduler
-from leapts.core.segments import MaskTable, SegmentHeads, soft_segment_mask
+from leapts.core.segments import SegmentHeads, mask_table, soft_segment_mask
 from leapts.core.state_cells import StateCell
 from leapts.core.trace import TraceRecorder
+
+# So many rows at a time: their intermediate results stay in the cache.
+_BLOCK = 4096
+
+# Rows that are done drop out once so few go on that gathering those costs less than carrying the others along.
+_WORTH_DROPPING = 0.75
 
 
 class Rollout(nn.Module):
@@ -60,7 +66,7 @@ class Rollout(nn.Module):
         written = first.new_zeros(first.shape[0], self.horizon)
         last = self.scheduler.max_leaps - 1
         for leap in range(last + 1):
-            hidden = state[:, : self.hidden]
+            hidden = self.cell.visible(state)
             remaining = self.horizon - start
             luck = None if noise is None else noise[leap]
             weights, length = self.scheduler.decide(hidden, remaining, luck)
@@ -88,49 +94,66 @@ class Rollout(nn.Module):
         noise: Float[Tensor, "leaps rows noises"] | None = None,
         recorder: TraceRecorder | None = None,
     ) -> Float[Tensor, "rows horizon"]:
-        """As many leaps as each row needs."""
-        rows = torch.arange(first.shape[0], device=first.device)
-        state = self.cell.begin(first)
-        control = first.new_zeros(first.shape[0], self.control.size)
-        start = torch.zeros_like(rows)
-        written = first.new_zeros(first.shape[0], self.horizon)
-        masks = MaskTable(horizon=self.horizon, sharpness=self.sharpness, like=first)
+        """As many leaps as each row needs, one block of rows after the other."""
+        borders = list(accumulate(sizes, initial=0))
+        written = first.new_empty(first.shape[0], self.horizon)
+        for begin in range(0, first.shape[0], _BLOCK):
+            self._fill(written, slice(begin, begin + _BLOCK), first, borders, noise, recorder)
+        return written
+
+    def _fill(
+        self,
+        written: Float[Tensor, "rows horizon"],
+        block: slice,
+        first: Float[Tensor, "rows hidden"],
+        cluster_borders: Sequence[int],
+        noise: Float[Tensor, "leaps rows noises"] | None,
+        recorder: TraceRecorder | None,
+    ) -> None:
+        """Write the whole horizon of one block of rows."""
+        masks = mask_table(self.horizon, self.sharpness, first.dtype, first.device)
+        one_hot = torch.eye(len(self.scheduler.grid), dtype=first.dtype, device=first.device)
+        state = self.cell.begin(first[block])
+        rows = torch.arange(first.shape[0], device=first.device)[block]
+        control = first.new_zeros(rows.shape[0], self.control.size)
+        remaining = first.new_full(rows.shape, self.horizon)
+        sizes = _cluster_sizes(rows, cluster_borders)
         last = self.scheduler.max_leaps - 1
         for leap in range(last + 1):
-            hidden = state[:, : self.hidden]
-            remaining = self.horizon - start
+            hidden = self.cell.visible(state)
             luck = None if noise is None else noise[leap].index_select(0, rows)
             scale, length = self.scheduler.choose(hidden, remaining, luck)
             if leap == last:
                 length = remaining
-            end = start + length
-            segment = masks.apply_(self.heads.chosen(hidden, scale), start, end)
-            written.index_add_(0, rows, segment)
-            landing = _Landing(rows, state, control, scale, length, end, segment)
-            going = (end < self.horizon).nonzero().squeeze(1)
+            left = remaining - length
+            segment = self.heads.chosen(hidden, scale)
+            segment.mul_(masks.until_end.index_select(0, left.long()))
+            if leap == 0:
+                written[block] = segment
+            else:
+                segment.mul_(masks.from_start.index_select(0, remaining.long()))
+                written.index_add_(0, rows, segment)
+            landing = _Landing(rows, state, control, one_hot.index_select(0, scale), length, left, segment)
             if recorder is not None:
-                self._record_leap(recorder, leap, rows, hidden, start, length, scale)
+                self._record_leap(recorder, leap, rows, hidden, self.horizon - remaining, length, scale)
                 # What the last leap of a row does to its state matters to the trace alone.
-                done = (end == self.horizon).nonzero().squeeze(1)
-                self._record_move(recorder, leap, landing.select(done), _sizes_among(sizes, done))
-            if len(going) == 0:
-                break
-            if len(going) < len(rows):
-                landing, sizes = landing.select(going), _sizes_among(sizes, going)
+                done = landing.select((left == 0).nonzero().squeeze(1))
+                self._record_move(recorder, leap, done, cluster_borders)
+            going = left.nonzero().squeeze(1)
+            if going.shape[0] == 0:
+                return
+            if going.shape[0] < _WORTH_DROPPING * rows.shape[0]:
+                landing = landing.select(going)
+                rows = landing.rows
+                sizes = _cluster_sizes(rows, cluster_borders)
             if recorder is not None:
-                self._record_move(recorder, leap, landing, sizes)
+                self._record_move(recorder, leap, landing, cluster_borders)
             drive = self._drive(landing)
-            state, control = self.cell.advance(landing.state, drive, sizes), drive.control
-            rows, start = landing.rows, landing.end
-        return written
+            state, control, remaining = self.cell.advance(landing.state, drive, sizes), drive.control, landing.left
 
     def _drive(self, landing: "_Landing") -> Drive:
-        kind = landing.segment
-        ratios = torch.stack([self.horizon - landing.end, landing.length], 1).to(kind.dtype) / self.horizon
-        one_hot = torch.eye(len(self.scheduler.grid), dtype=kind.dtype, device=kind.device)
-        outcome = Outcome(ratios, one_hot.index_select(0, landing.scale), landing.segment)
-        drive: Drive = self.control(outcome, landing.control)
-        return drive
+        ratios = torch.stack([landing.left, landing.length], 1) / self.horizon
+        return self.control.forward(Outcome(ratios, landing.scale, landing.segment), landing.control)
 
     def _record_leap(
         self,
@@ -138,16 +161,19 @@ class Rollout(nn.Module):
         leap: int,
         rows: Int[Tensor, "rows"] | slice,
         hidden: Float[Tensor, "rows hidden"],
-        start: Tensor,
-        length: Tensor,
+        start: Float[Tensor, "rows"],
+        length: Float[Tensor, "rows"],
         scale: Int[Tensor, "rows"],
     ) -> None:
         probabilities = self.scheduler.probabilities(hidden, scale)
         recorder.decided(leap, rows, start=start, length=length, scale=scale, probabilities=probabilities)
 
-    def _record_move(self, recorder: TraceRecorder, leap: int, landing: "_Landing", sizes: Sequence[int]) -> None:
+    def _record_move(
+        self, recorder: TraceRecorder, leap: int, landing: "_Landing", cluster_borders: Sequence[int]
+    ) -> None:
+        sizes = _cluster_sizes(landing.rows, cluster_borders)
         change = self.cell.contributions(landing.state, self._drive(landing), sizes)
-        recorder.moved(leap, landing.rows, landing.state[:, : self.hidden], change)
+        recorder.moved(leap, landing.rows, self.cell.visible(landing.state), change)
 
 
 class _Landing(NamedTuple):
@@ -156,20 +182,19 @@ class _Landing(NamedTuple):
     rows: Int[Tensor, "rows"]
     state: Float[Tensor, "rows state"]
     control: Float[Tensor, "rows control"]
-    scale: Int[Tensor, "rows"]
-    length: Int[Tensor, "rows"]
-    end: Int[Tensor, "rows"]
+    scale: Float[Tensor, "rows scales"]
+    length: Float[Tensor, "rows"]
+    left: Float[Tensor, "rows"]  # of the horizon
     segment: Float[Tensor, "rows horizon"]
 
     def select(self, index: Int[Tensor, "some"]) -> "_Landing":
         """Some of the rows, in the order given."""
-        return _Landing(*(field.index_select(0, index) for field in self))
+        return _Landing(*[field.index_select(0, index) for field in self])
 
 
-def _sizes_among(sizes: Sequence[int], kept: Int[Tensor, "kept"]) -> Sequence[int]:
-    """How many of the kept rows each cluster has; both are sorted by cluster, so counting is bisection."""
-    if len(sizes) == 1:
-        return [len(kept)]
-    borders = torch.tensor(list(accumulate(sizes, initial=0)), device=kept.device)
-    cuts = torch.searchsorted(kept, borders).tolist()
+def _cluster_sizes(rows: Int[Tensor, "rows"], borders: Sequence[int]) -> Sequence[int]:
+    """How many of these rows each cluster has; both are sorted by cluster, so counting is bisection."""
+    if len(borders) == 2:
+        return [rows.shape[0]]
+    cuts = torch.searchsorted(rows, torch.tensor(borders, device=rows.device)).tolist()
     return [after - before for before, after in pairwise(cuts)]

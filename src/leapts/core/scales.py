@@ -1,7 +1,6 @@
 """The length ranges a leap may have at each scale, from the look-back and the horizon alone."""
 
 from dataclasses import dataclass
-from typing import Self
 
 SCALE_NAMES = ("short", "mid", "long")
 
@@ -17,7 +16,7 @@ class ScaleGrid:
     longest: tuple[int, ...]
 
     @classmethod
-    def for_window(cls, lookback: int, horizon: int) -> Self:
+    def for_window(cls, lookback: int, horizon: int) -> "ScaleGrid":
         """The paper's grid: short and mid anchored to a quarter and a half of the look-back, long to the horizon.
 
         A horizon of at most a quarter of the look-back plus one has no room for three scales and gets one.
@@ -32,7 +31,7 @@ class ScaleGrid:
         return cls(shortest=(1, shortest_mid, min(shortest_long, horizon)), longest=(short, mid, horizon))
 
     @classmethod
-    def single_level(cls, horizon: int) -> Self:
+    def single_level(cls, horizon: int) -> "ScaleGrid":
         """One interval over the whole horizon: a length is chosen without choosing a scale first."""
         return cls(shortest=(1,), longest=(horizon,))
 

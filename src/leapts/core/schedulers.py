@@ -1,7 +1,7 @@
 """The seam of the schedule: what decides, leap by leap, which scale and how far."""
 
 import math
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -22,9 +22,10 @@ class Choice(NamedTuple):
     """A leap as inference sees it."""
 
     scale: Int[Tensor, "rows"]
-    length: Int[Tensor, "rows"]
+    length: Float[Tensor, "rows"]  # a whole number
 
 
+@runtime_checkable
 class Scheduler(Protocol):
     """Decides the next leap of every row. `decide` and `choose` agree in value for the same noise.
 
@@ -51,7 +52,7 @@ class Scheduler(Protocol):
     def choose(
         self,
         hidden: Float[Tensor, "rows hidden"],
-        remaining: Int[Tensor, "rows"],
+        remaining: Float[Tensor, "rows"],
         noise: Float[Tensor, "rows noises"] | None,
     ) -> Choice:
         """The next leap, at the least cost."""
@@ -80,7 +81,8 @@ class _LengthDriven(nn.Module):
         self.grid = grid
         self.max_leaps = max_leaps
         self.anchors: Tensor
-        self.register_buffer("anchors", torch.tensor(grid.longest[:-1], dtype=torch.int64), persistent=False)
+        anchors = torch.tensor(grid.longest[:-1], dtype=torch.get_default_dtype())
+        self.register_buffer("anchors", anchors, persistent=False)
 
     def lengths(self, remaining: Tensor, noise: Tensor | None) -> Tensor:
         raise NotImplementedError
@@ -90,8 +92,8 @@ class _LengthDriven(nn.Module):
         return Choice(torch.bucketize(length, self.anchors), length)
 
     def decide(self, hidden: Tensor, remaining: Tensor, noise: Tensor | None) -> Decision:
-        scale, length = self.choose(hidden, remaining.long(), noise)
-        return Decision(F.one_hot(scale, len(self.grid)).to(hidden.dtype), length.to(hidden.dtype))
+        scale, length = self.choose(hidden, remaining, noise)
+        return Decision(F.one_hot(scale, len(self.grid)).to(hidden.dtype), length)
 
     def probabilities(self, hidden: Tensor, scale: Tensor) -> Tensor:
         return F.one_hot(scale, len(self.grid)).to(hidden.dtype)
@@ -134,5 +136,4 @@ class MonteCarloScheduler(_LengthDriven):
     def lengths(self, remaining: Tensor, noise: Tensor | None) -> Tensor:
         """From one step to all that remains, each equally likely."""
         assert noise is not None
-        length = (noise.squeeze(1) * remaining).long() + 1
-        return torch.minimum(length, remaining)
+        return torch.minimum((noise.squeeze(1) * remaining).floor() + 1, remaining)

@@ -1,5 +1,8 @@
 """Writing a leap: the segment its scale's head proposes, and the soft mask that cuts it to its length."""
 
+from functools import lru_cache
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -19,26 +22,28 @@ def soft_segment_mask(
     return torch.sigmoid((length.unsqueeze(1) - offset - 0.5) / sharpness) * (offset >= 0)
 
 
-class MaskTable:
+class MaskTable(NamedTuple):
     """The soft mask for whole-numbered starts and lengths, looked up instead of computed.
 
     For whole numbers the fade depends only on the distance to the segment's end, so every row of the mask is a window
-    into one vector of twice the horizon; the same holds for the step that blanks what lies before the start.
+    into one vector of twice the horizon; the same holds for the step that blanks what lies before the start. Row r of
+    each table is for a cursor with r steps of horizon remaining.
     """
 
-    def __init__(self, *, horizon: int, sharpness: float, like: Tensor) -> None:
-        distance = torch.arange(horizon, -horizon, -1, dtype=like.dtype, device=like.device)
-        fade = torch.sigmoid((distance - 0.5) / sharpness)
-        self._horizon = horizon
-        self._until_end = fade.unfold(0, horizon, 1)
-        self._from_start = (distance <= 0).to(like.dtype).unfold(0, horizon, 1)
+    until_end: Float[Tensor, "cursors horizon"]
+    from_start: Float[Tensor, "cursors horizon"]
 
-    def apply_(
-        self, segment: Float[Tensor, "rows horizon"], start: Int[Tensor, "rows"], end: Int[Tensor, "rows"]
-    ) -> Float[Tensor, "rows horizon"]:
-        """Mask segments in place."""
-        segment.mul_(self._until_end.index_select(0, self._horizon - end))
-        return segment.mul_(self._from_start.index_select(0, self._horizon - start))
+
+@lru_cache(maxsize=16)
+def mask_table(horizon: int, sharpness: float, dtype: torch.dtype, device: torch.device) -> MaskTable:
+    """The tables of a horizon, made once."""
+    distance = torch.arange(horizon, -horizon, -1, dtype=dtype, device=device)
+    fade = torch.sigmoid((distance - 0.5) / sharpness)
+    return MaskTable(fade.unfold(0, horizon, 1), (distance <= 0).to(dtype).unfold(0, horizon, 1))
+
+
+# Fewer rows run through all heads at once sooner than they are sorted by the head they need.
+_WORTH_SORTING = 256
 
 
 class SegmentHeads(nn.Module):
@@ -56,15 +61,20 @@ class SegmentHeads(nn.Module):
         return torch.einsum("rsh,rs->rh", self.heads.every(self.trunk(hidden)), weights)
 
     def chosen(self, hidden: Float[Tensor, "rows hidden"], scale: Int[Tensor, "rows"]) -> Float[Tensor, "rows horizon"]:
-        """Only the chosen head's segment of each row."""
-        features = self.trunk(hidden)
-        scales = len(self.heads)
+        """The chosen head's segment of each row; among many rows, the other heads do not run."""
+        features = self.trunk.forward(hidden)
+        scales, rows = self.heads.weight.shape[0], scale.shape[0]
         if scales == 1:
-            return self.heads.one(features, 0)
+            return self.heads.runs(features, [rows])
+        if rows < _WORTH_SORTING:
+            every = self.heads.every(features)
+            return every.flatten(0, 1).index_select(
+                0, torch.arange(0, rows * scales, scales, device=scale.device) + scale
+            )
         counts = torch.bincount(scale, minlength=scales).tolist()
-        rows = scale.shape[0]
         if rows in counts:
             return self.heads.one(features, counts.index(rows))
         order = scale.argsort()
         by_scale = self.heads.runs(features.index_select(0, order), counts)
-        return torch.empty_like(by_scale).index_copy_(0, order, by_scale)
+        back = torch.empty_like(order).scatter_(0, order, torch.arange(rows, device=order.device))
+        return by_scale.index_select(0, back)

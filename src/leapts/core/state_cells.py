@@ -1,7 +1,7 @@
 """The seam of the state: what carries the controller's state from one leap to the next."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -12,13 +12,15 @@ from leapts.core.control import Drive
 from leapts.core.vector_fields import Contributions, VectorField
 
 
+@runtime_checkable
 class StateCell(Protocol):
-    """Advances a state: the controller's hidden vector in its first columns, and what else the cell needs beside it."""
-
-    state_size: int
+    """Advances a state, which holds the controller's hidden vector and what else the cell needs beside it."""
 
     def begin(self, hidden: Float[Tensor, "rows hidden"]) -> Float[Tensor, "rows state"]:
         """The state before the first leap."""
+
+    def visible(self, state: Float[Tensor, "rows state"]) -> Float[Tensor, "rows hidden"]:
+        """The controller's hidden vector in a state."""
 
     def advance(
         self, state: Float[Tensor, "rows state"], drive: Drive, sizes: Sequence[int]
@@ -32,18 +34,21 @@ class StateCell(Protocol):
 class ControlledCell(nn.Module):
     """The neural controlled differential equation of the paper: one Euler step along the leap."""
 
-    def __init__(self, field: VectorField, *, hidden: int) -> None:
+    def __init__(self, field: VectorField) -> None:
         super().__init__()
-        self.state_size = hidden
         self.field = field
 
     def begin(self, hidden: Tensor) -> Tensor:
         """The state is the hidden vector."""
         return hidden
 
+    def visible(self, state: Tensor) -> Tensor:
+        """The state is the hidden vector."""
+        return state
+
     def advance(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Tensor:
-        """State plus the field's change."""
-        return state + self.field.change(state, drive, sizes)
+        """As the field moves it."""
+        return self.field.advance(state, drive, sizes)
 
     def contributions(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Contributions:
         """As the field splits them."""
@@ -57,16 +62,17 @@ class _RecurrentCell(nn.Module):
     would take away; the control contribution is the rest.
     """
 
-    hidden: int
+    def visible(self, state: Tensor) -> Tensor:
+        raise NotImplementedError
 
     def advance(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Tensor:
         raise NotImplementedError
 
     def contributions(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Contributions:
         increments = torch.cat([drive.increments[:, :-1], torch.zeros_like(drive.increments[:, -1:])], 1)
-        timeless = self.advance(state, drive._replace(increments=increments), sizes)[:, : self.hidden]
-        after = self.advance(state, drive, sizes)[:, : self.hidden]
-        return Contributions(timeless - state[:, : self.hidden], after - timeless)
+        timeless = self.visible(self.advance(state, drive._replace(increments=increments), sizes))
+        after = self.visible(self.advance(state, drive, sizes))
+        return Contributions(timeless - self.visible(state), after - timeless)
 
 
 class RecurrentCell(_RecurrentCell):
@@ -74,12 +80,15 @@ class RecurrentCell(_RecurrentCell):
 
     def __init__(self, *, hidden: int, control: int) -> None:
         super().__init__()
-        self.hidden = self.state_size = hidden
         self.update = nn.Linear(control + 1 + hidden, hidden)
 
     def begin(self, hidden: Tensor) -> Tensor:
         """The state is the hidden vector."""
         return hidden
+
+    def visible(self, state: Tensor) -> Tensor:
+        """The state is the hidden vector."""
+        return state
 
     def advance(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Tensor:  # noqa: ARG002
         """Tanh of a linear map of inputs and state."""
@@ -91,13 +100,15 @@ class LongShortTermCell(_RecurrentCell):
 
     def __init__(self, *, hidden: int, control: int) -> None:
         super().__init__()
-        self.hidden = hidden
-        self.state_size = 2 * hidden
         self.gates = nn.Linear(control + 1 + hidden, 4 * hidden)
 
     def begin(self, hidden: Tensor) -> Tensor:
         """Hidden vector and memory."""
         return torch.cat([hidden, hidden], 1)
+
+    def visible(self, state: Tensor) -> Tensor:
+        """The first half."""
+        return state[:, : state.shape[1] // 2]
 
     def advance(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Tensor:  # noqa: ARG002
         """Input, forget, candidate and output gates, in the usual order."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -53,7 +53,7 @@ class ScheduleTrace:
         """How much of each change of state time brought about, from 0 to 1."""
         return self.temporal / (self.control + self.temporal + _RATIO_FLOOR)
 
-    def arranged(self, arrange: Callable[[Tensor], Tensor]) -> Self:
+    def arranged(self, arrange: Callable[[Tensor], Tensor]) -> "ScheduleTrace":
         """The same trace with every tensor's rows rearranged."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         arranged: dict[str, Any] = {name: arrange(x) for name, x in values.items() if isinstance(x, Tensor)}

@@ -5,13 +5,13 @@ the state. Feeding the increments with one part set to zero splits that change e
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from leapts.core.activations import bend, squash
+from leapts.core.activations import bend, squash, squash_times
 from leapts.core.control import Drive
 from leapts.core.layers import LinearBank
 
@@ -23,16 +23,17 @@ class Contributions(NamedTuple):
     temporal: Float[Tensor, "rows hidden"]
 
 
+@runtime_checkable
 class VectorField(Protocol):
     """A field F(h, u) du + G(h, u) dt. Rows come sorted by cluster; `sizes` counts the rows of each cluster."""
 
-    def change(
+    def advance(
         self, state: Float[Tensor, "rows hidden"], drive: Drive, sizes: Sequence[int]
     ) -> Float[Tensor, "rows hidden"]:
-        """The change of state over one leap."""
+        """The state after one Euler step."""
 
     def contributions(self, state: Float[Tensor, "rows hidden"], drive: Drive, sizes: Sequence[int]) -> Contributions:
-        """The same change, split into what the control signal and what time brought about."""
+        """The step's change of state, split into what the control signal and what time brought about."""
 
 
 class FullField(nn.Module):
@@ -43,9 +44,10 @@ class FullField(nn.Module):
         self.inner = LinearBank(clusters, hidden + control, width)
         self.outer = LinearBank(clusters, width, hidden * (control + 1))
 
-    def change(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Tensor:
-        """Matrix times increments."""
-        return torch.bmm(self._matrix(state, drive, sizes), drive.increments.unsqueeze(2)).squeeze(2)
+    def advance(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Tensor:
+        """State plus matrix times increments."""
+        matrix, increments = self._matrix(state, drive, sizes), drive.increments.unsqueeze(2)
+        return torch.baddbmm(state.unsqueeze(2), matrix, increments).squeeze(2)
 
     def contributions(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Contributions:
         """The control columns and the time column, each times its own increments."""
@@ -54,7 +56,7 @@ class FullField(nn.Module):
 
     def _matrix(
         self, state: Float[Tensor, "rows hidden"], drive: Drive, sizes: Sequence[int]
-    ) -> Float[Tensor, "rows hidden control+1"]:
+    ) -> Float[Tensor, "rows hidden controls"]:
         inner = bend(self.inner.runs(torch.cat([state, drive.control], 1), sizes))
         field = squash(self.outer.runs(inner, sizes))
         return field.view(state.shape[0], state.shape[1], drive.increments.shape[1])
@@ -73,9 +75,9 @@ class FactoredField(nn.Module):
         self.spread = LinearBank(clusters, control + 1, rank, bias=False)
         self.collect = LinearBank(clusters, rank, hidden, bias=False)
 
-    def change(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Tensor:
+    def advance(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Tensor:
         """Increments spread over the ranks, each weighted by its strength, collected into the state."""
-        return self._push(self._strength(state, drive, sizes), drive.increments, sizes)
+        return state + self._push(self._strength(state, drive, sizes), drive.increments, sizes)
 
     def contributions(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Contributions:
         """The same with the other part's increment set to zero."""
@@ -90,7 +92,7 @@ class FactoredField(nn.Module):
         self, state: Float[Tensor, "rows hidden"], drive: Drive, sizes: Sequence[int]
     ) -> Float[Tensor, "rows rank"]:
         inner = bend(self.inner.runs(torch.cat([state, drive.control], 1), sizes))
-        return squash(self.strength.runs(inner, sizes))
+        return self.strength.runs(inner, sizes)
 
     def _push(
         self,
@@ -98,4 +100,4 @@ class FactoredField(nn.Module):
         increments: Float[Tensor, "rows controls"],
         sizes: Sequence[int],
     ) -> Float[Tensor, "rows hidden"]:
-        return self.collect.runs(strength * self.spread.runs(increments, sizes), sizes)
+        return self.collect.runs(squash_times(strength, self.spread.runs(increments, sizes)), sizes)

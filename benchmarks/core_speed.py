@@ -1,0 +1,181 @@
+"""How close the model is to its own matrix products: ratios in one run, one thread.
+
+    python benchmarks/core_speed.py [--rounds 15]
+
+Every product that the sparse forward executes is recorded with its operands and replayed bare; the forward's time over
+the replay's is the price of everything else. A training step is held against the dense forward, and DLinear at the same
+sizes serves as a yardstick. Rounds alternate between the candidates and the median of the rounds' ratios counts, so
+that a noisy machine disturbs all of them alike. Windows lie in memory as the data pipeline gathers them, variate after
+variate.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from leapts.assembly import build_model
+from leapts.config import ModelConfig
+from leapts.core import LeapTSModel
+
+LOOKBACK, HORIZON, WINDOWS = 96, 60, 32
+CONFIG = ModelConfig(h=HORIZON, input_size=LOOKBACK, hidden_size=64, control_size=16)
+LIMITS = {7: 3.0, 321: 1.7}
+TRAINING_LIMIT = 4.0
+
+
+class DLinear(nn.Module):
+    """The yardstick: a moving average splits trend from season, and one linear layer forecasts each."""
+
+    def __init__(self, lookback: int, horizon: int, kernel: int = 25) -> None:
+        super().__init__()
+        self.kernel = kernel
+        self.trend, self.season = nn.Linear(lookback, horizon), nn.Linear(lookback, horizon)
+
+    def forward(self, history: Tensor) -> Tensor:
+        """Forecast every variate of every window."""
+        edge = self.kernel // 2
+        trend = F.avg_pool1d(F.pad(history, (edge, edge), mode="replicate"), self.kernel, stride=1)
+        forecast: Tensor = self.trend(trend) + self.season(history - trend)
+        return forecast
+
+
+# The operations that are matrix products, and which of their operands is the left factor.
+_FACTOR = {
+    torch.ops.aten.linear.default: 0,
+    torch.ops.aten.addmm.default: 1,
+    torch.ops.aten.mm.default: 0,
+    torch.ops.aten.bmm.default: 0,
+}
+
+
+@dataclass
+class Products:
+    """The matrix products of one forward pass."""
+
+    calls: list[tuple[Callable[..., Tensor], tuple[Tensor, ...], Tensor]]
+
+    def replay(self) -> None:
+        """All of them, and nothing else."""
+        for product, operands, _ in self.calls:
+            product(*operands)
+
+    @property
+    def operations(self) -> int:
+        """Floating-point operations: a multiplication and an addition for each pair of numbers that meet."""
+        return sum(2 * operands[_FACTOR[product]].numel() * out.shape[-1] for product, operands, out in self.calls)
+
+
+class _ProductRecorder(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.products = Products([])
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        out = func(*args, **(kwargs or {}))
+        if func in _FACTOR:
+            # Operands keep their strides: a weight is used transposed, and that is part of a product's cost.
+            self.products.calls.append((func, args, out))
+        return out
+
+
+def products_of(model: LeapTSModel, history: Tensor) -> Products:
+    """Record the products of the sparse forward."""
+    with _ProductRecorder() as recorder:
+        model.forecast(history)
+    return recorder.products
+
+
+def seconds(action: Callable[[], object], repeats: int) -> float:
+    """Processor time of one call, averaged over some; other processes' time does not count."""
+    begin = time.process_time()
+    for _ in range(repeats):
+        action()
+    return (time.process_time() - begin) / repeats
+
+
+def training_step(model: LeapTSModel, history: Tensor) -> Callable[[], None]:
+    """Forward, backward and optimiser, as training does them."""
+    target = torch.randn(history.shape[0], history.shape[1], HORIZON)
+    generator = torch.Generator().manual_seed(0)
+    # A learning rate of zero keeps the schedule, and with it the work, the same from step to step.
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.0, fused=True)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        F.huber_loss(model(history, generator), target, delta=0.5).backward()
+        optimizer.step()
+
+    return step
+
+
+def peak_rate(size: int = 2000) -> float:
+    """Floating-point operations a second of a large product."""
+    a = torch.randn(size, size)
+    out = torch.empty_like(a)
+    return 2 * size**3 / min(seconds(lambda: torch.mm(a, a, out=out), 1) for _ in range(8))
+
+
+def measure(variates: int, rounds: int) -> None:
+    """Print the table of one size."""
+    torch.manual_seed(0)
+    history = torch.randn(variates, WINDOWS, LOOKBACK).cumsum(2).transpose(0, 1)
+    model, dlinear = build_model(CONFIG, seed=0), DLinear(LOOKBACK, HORIZON)
+    products = products_of(model, history)
+    generator = torch.Generator().manual_seed(0)
+    candidates: dict[str, Callable[[], object]] = {
+        "sparse forward": lambda: model.forecast(history),
+        "its bare products": torch.inference_mode()(products.replay),
+        "DLinear forward": torch.inference_mode()(lambda: dlinear(history)),
+        "dense forward": lambda: model(history, generator),
+        "training step": training_step(model, history),
+    }
+    repeats = max(1, 2000 // (WINDOWS * variates))
+    times: dict[str, list[float]] = {name: [] for name in candidates}
+    for _ in range(rounds + 1):
+        for name, action in candidates.items():
+            times[name].append(seconds(action, repeats))
+    times = {name: values[1:] for name, values in times.items()}  # the first round warms up
+    middle = {name: statistics.median(values) for name, values in times.items()}
+
+    def ratio(name: str, base: str) -> float:
+        return statistics.median(a / b for a, b in zip(times[name], times[base], strict=True))
+
+    leaps = model.forecast(history, record="leaps").trace
+    assert leaps is not None
+    print(f"\n{WINDOWS} windows x {variates} variates, {leaps.leaps.double().mean():.2f} leaps a row")
+    for name, value in middle.items():
+        print(f"  {name:20} {value * 1e3:9.3f} ms")
+    rate = products.operations / middle["sparse forward"] / 1e9
+    bare = products.operations / middle["its bare products"] / 1e9
+    print(
+        f"  {products.operations / 1e6:.1f} MFLOP: {rate:.1f} GFLOP/s in the forward, {bare:.1f} in its bare products"
+    )
+    verdicts = [
+        ("sparse forward / its bare products", ratio("sparse forward", "its bare products"), LIMITS[variates]),
+        ("training step / dense forward", ratio("training step", "dense forward"), TRAINING_LIMIT),
+    ]
+    for text, value, limit in verdicts:
+        print(f"  {text:36} {value:5.2f}  (at most {limit}: {'reached' if value <= limit else 'MISSED'})")
+    print(f"  {'sparse forward / DLinear forward':36} {ratio('sparse forward', 'DLinear forward'):5.2f}")
+
+
+def main() -> None:
+    """Measure both sizes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15, help="alternations between the candidates")
+    rounds = parser.parse_args().rounds
+    torch.set_num_threads(1)
+    print(f"one thread; a large product reaches {peak_rate() / 1e9:.1f} GFLOP/s")
+    for variates in LIMITS:
+        measure(variates, rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""From options to a model."""
+
+import pytest
+
+from leapts.assembly import build_model
+from leapts.config import ModelConfig
+from leapts.core.controller import FlatScheduler, HierarchicalController
+from leapts.core.encoder import MlpMixer
+from leapts.core.fusion import GatedFusion
+from leapts.core.schedulers import Scheduler
+from leapts.errors import ConfigError
+from tests.core.variants import CLUSTERS, make_config
+
+
+def _scheduler(config: ModelConfig) -> Scheduler:
+    fusion = build_model(config, seed=0).fusion
+    assert isinstance(fusion, GatedFusion)
+    return fusion.rollout.scheduler
+
+
+def test_a_short_horizon_leaves_the_controller_one_level() -> None:
+    assert isinstance(_scheduler(ModelConfig(h=25, input_size=96)), FlatScheduler)
+    assert isinstance(_scheduler(ModelConfig(h=26, input_size=96)), HierarchicalController)
+
+
+@pytest.mark.parametrize(("n_series", "rank"), [(5, 5), (64, 64), (900, 64)])
+def test_the_exchange_narrows_for_many_variates(n_series: int, rank: int) -> None:
+    config = ModelConfig(h=2, input_size=4, n_series=n_series, mixing={"kind": "mlp"})
+    mixer = build_model(config, seed=0).encoder.mixer
+    assert isinstance(mixer, MlpMixer)
+    assert mixer.gather.out_features == rank
+
+
+def test_groups_are_asked_for_and_checked() -> None:
+    config = make_config(state="clustered")
+    with pytest.raises(ConfigError, match=r"each of the 5 variates, none given.*cluster_variates"):
+        build_model(config, seed=0)
+    with pytest.raises(ConfigError, match="2 given"):
+        build_model(config, seed=0, clusters=[0, 1])
+    with pytest.raises(ConfigError, match="from 0 to 2"):
+        build_model(config, seed=0, clusters=[0, 1, 2, 3, 0])
+    assert build_model(config, seed=0, clusters=CLUSTERS) is not None
+
+
+def test_groups_are_ignored_where_there_is_one() -> None:
+    assert build_model(make_config(), seed=0, clusters=CLUSTERS) is not None

@@ -1,0 +1,74 @@
+"""Options: frozen, refused by name when impossible, unchanged through TOML and JSON."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from leapts.config import ControlledState, HierarchicalScheduling, MlpMixing, ModelConfig
+from leapts.errors import ConfigError, LeapTSError
+from tests.core.variants import BRANCHES, make_config
+
+
+@pytest.mark.parametrize(("schedule", "state"), [*BRANCHES, ("none", "factored")])
+def test_options_survive_toml_and_json(schedule: str, state: str) -> None:
+    config = make_config(schedule, state, mixing={"kind": "mlp", "rank": 3}, normalization="last")
+    assert ModelConfig.from_toml(config.to_toml()) == config
+    assert ModelConfig.from_json(config.to_json()) == config
+
+
+def test_defaults_are_the_papers_model() -> None:
+    config = ModelConfig(h=24, input_size=96)
+    assert isinstance(config.scheduling, HierarchicalScheduling)
+    assert isinstance(config.state, ControlledState)
+    assert config.clusters == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"h": 0}, ["h:", "greater than or equal to 1", "given: 0"]),
+        ({"input_size": -5}, ["input_size:", "given: -5"]),
+        ({"hidden_size": 257}, ["hidden_size:", "256"]),
+        ({"encoder_layers": 5}, ["encoder_layers:", "4"]),
+        ({"hiden_size": 8}, ["hiden_size:", "not permitted"]),
+        ({"normalization": "median"}, ["normalization:", "'mean', 'last' or 'none'", "'median'"]),
+        ({"scheduling": {"kind": "greedy"}}, ["scheduling:", "hierarchical", "greedy"]),
+        ({"scheduling": {"kind": "fixed"}}, ["scheduling.fixed.step:", "required"]),
+        ({"scheduling": {"kind": "hierarchical", "temperature": 0}}, ["temperature:", "greater than 0"]),
+        ({"mask_sharpness": 0.0}, ["mask_sharpness:", "greater than 0"]),
+        ({"temporal_clip": (0.9, 0.1)}, ["temporal_clip", "(0.9, 0.1)"]),
+        ({"mixing": {"kind": "mlp"}}, ["mixing needs n_series"]),
+        ({"variate_identity": True}, ["variate_identity needs n_series"]),
+        ({"n_series": 2, "state": {"kind": "cde", "clusters": 3}}, ["state.clusters is 3", "only 2 variates"]),
+    ],
+)
+def test_impossible_options_are_refused_by_name(options: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(ConfigError) as refused:
+        ModelConfig(**{"h": 24, "input_size": 96, **options})
+    for word in words:
+        assert word in str(refused.value)
+    assert isinstance(refused.value, LeapTSError)
+
+
+@pytest.mark.parametrize("text", ["h = ", "[1", "h = 24\nh = 25"])
+def test_broken_toml_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        ModelConfig.from_toml(text)
+
+
+def test_broken_json_is_refused() -> None:
+    with pytest.raises(ConfigError, match="not valid JSON"):
+        ModelConfig.from_json("{")
+    with pytest.raises(ConfigError, match="must be a table"):
+        ModelConfig.from_json("[]")
+
+
+def test_options_are_frozen() -> None:
+    with pytest.raises(ValidationError):
+        ModelConfig(h=24, input_size=96).h = 3  # type: ignore[misc]
+
+
+def test_equal_options_have_equal_hashes() -> None:
+    one, other = (ModelConfig(h=24, input_size=96, n_series=3, mixing=MlpMixing(rank=2)) for _ in range(2))
+    assert hash(one) == hash(other)
