@@ -107,7 +107,8 @@ def stamps_at(first: Stamps, positions: Positions, freq: str | int, zone: str | 
     """
     frequency = parse_frequency(freq)
     if frequency.clock in ("steps", "duration"):
-        return np.add(first, _ticks(positions * frequency.step, first))
+        later: Stamps = first + _ticks(positions * frequency.step, first)
+        return later
     wall = to_wall(first, zone)
     if frequency.clock == "wall":
         return from_wall(wall + _ticks(positions * frequency.step, wall), zone)
@@ -135,7 +136,10 @@ def positions_of(stamps: Stamps, first: Stamps, freq: str | int, zone: str | Non
     """
     frequency = parse_frequency(freq)
     if frequency.clock in ("steps", "duration"):
-        positions, rest = np.divmod((stamps - first).astype(np.int64), frequency.step)
+        distance = (stamps - first).astype(np.int64, copy=False)
+        if frequency.step == 1:
+            return distance
+        positions, rest = np.divmod(distance, frequency.step)
         positions[rest != 0] = -1
         return positions
     wall, wall_first = to_wall(stamps, zone), to_wall(first, zone)

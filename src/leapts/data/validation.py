@@ -180,8 +180,8 @@ def _placed(rows: _Rows, freq: str | int, table: Table) -> _Rows:
         start = rows.stamp(int(rows.offsets[rows.group(row)]))
         raise DataError(
             f"{table.name}: freq={quoted(freq)} does not fit {rows.series_at(row)}: {rows.stamp(row)} at "
-            f"{place} is not a whole number of steps after {start} ({counted(len(off), 'row')} in all do not fit); "
-            f"{_other_frequency(rows, freq)}, or number the steps 1, 2, 3"
+            f"{place} is not a whole number of steps after {start} ({counted(len(off), 'row')} in all do not "
+            f"fit); {_other_frequency(rows, freq)}, or number the steps 1, 2, 3"
         )
     return replace(rows, positions=positions)
 
