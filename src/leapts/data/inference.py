@@ -1,7 +1,5 @@
 """Finding the frequency of stamps: the most common step, named as pandas names it."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -78,30 +76,28 @@ def _spans_weekend(days: Stamps, inside: npt.NDArray[np.bool_]) -> bool:
 
 
 def _monthly_alias(days: Stamps, inside: npt.NDArray[np.bool_]) -> str | None:
+    """Months, quarters and years, stamped at their first or last day or business day."""
     months = days.astype("datetime64[M]")
-    opening = np.asarray(days == months.astype("datetime64[D]"))
-    closing = np.asarray(days + 1 == (months + 1).astype("datetime64[D]"))
-    if opening.all():
-        edge = "S"
-    elif closing.all():
-        edge = "E"
-    else:
-        return _business_month_alias(days)
+    start, end = months.astype("datetime64[D]"), (months + 1).astype("datetime64[D]")
+    edges = {
+        ("", "S"): start,
+        ("", "E"): end - 1,
+        ("B", "S"): np.busday_offset(start, 0, roll="forward"),
+        ("B", "E"): np.busday_offset(end, -1, roll="forward"),
+    }
+    fitting = [edge for edge, expected in edges.items() if np.array_equal(days, expected)]
+    if not fitting:
+        return None
     number = months.astype(np.int64)
-    return _months_alias(_most_common(np.diff(number, prepend=number[:1])[inside]), edge, int(number[0]) % 12)
+    usual = _most_common(np.diff(number, prepend=number[:1])[inside])
+    return _months_alias(usual, *fitting[0], month=int(number[0]) % 12)
 
 
-def _months_alias(months: int, edge: str, month: int) -> str:
+def _months_alias(months: int, business: str, edge: str, *, month: int) -> str:
     if months % 12 == 0:
-        return f"{'' if months == 12 else months // 12}Y{edge}-{MONTHS[month]}"
+        return f"{'' if months == 12 else months // 12}{business}Y{edge}-{MONTHS[month]}"
     if months == 3:
         # Anchors, as pandas writes them: quarters start from JAN, FEB or MAR, and end at DEC, JAN or FEB.
         anchor = month % 3 if edge == "S" else (month + 1) % 3 - 1
-        return f"Q{edge}-{MONTHS[anchor]}"
-    return f"{'' if months == 1 else months}M{edge}"
-
-
-def _business_month_alias(days: Any) -> str | None:
-    """Last (or first) business day of the month, quarter or year, as pandas tells it."""
-    run = pd.DatetimeIndex(np.unique(days)[:200])
-    return pd.infer_freq(run) if len(run) > 2 else None
+        return f"{business}Q{edge}-{MONTHS[anchor]}"
+    return f"{'' if months == 1 else months}{business}M{edge}"

@@ -282,6 +282,6 @@ def _refuse_huge(values: npt.NDArray[np.float64], offsets: Index, rows: _Rows, t
     row = int((np.abs(values) > LARGEST_VALUE).argmax())
     series = int(np.searchsorted(offsets, row, side="right")) - 1
     raise DataError(
-        f"{table.name}: series {quoted(rows.names[series])} holds {values[row]:g}, too near the limits "
+        f"{table.name}: series {quoted(rows.names[series])} holds {float(values[row])}, too near the limits "
         f"of floating point (at most {LARGEST_VALUE:g}); correct it, or measure in a larger unit"
     )

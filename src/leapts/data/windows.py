@@ -19,8 +19,8 @@ class WindowBatch(NamedTuple):
 class Windows:
     """All windows of a ragged panel, one variate each.
 
-    Which series a window belongs to, and where in it, is found from the running count of windows, so nothing is
-    stored for each window. Windows are numbered series after series, in the order of time.
+    Which series a window belongs to, and where in it, is found from the running count of windows, so nothing
+    is stored for each window. Windows are numbered series after series, in the order of time.
     """
 
     def __init__(
@@ -41,8 +41,8 @@ class Windows:
             input_size: The look-back.
             horizon: The steps after it; 0 for histories alone.
             step: How far apart the windows of a series start.
-            pad_short: Whether a series shorter than a window gives one all the same, at its end, with its first
-                value repeated in front. It still needs a value more than the horizon.
+            pad_short: Whether a series shorter than a window gives one all the same, at its end, with its
+                first value repeated in front. It still needs a value more than the horizon.
 
         Raises:
             DataError: When there is no window at all.
@@ -95,8 +95,7 @@ class Windows:
         else:
             rows = (starts[:, None] + torch.arange(span)).maximum(begin[:, None])
             cut = self.values.index_select(0, rows.view(-1)).view(len(index), span)
-        history, future = cut[:, None].split([self.input_size, self.horizon], dim=2)
-        return WindowBatch(history, future)
+        return _parted(cut[:, None], self.input_size)
 
 
 class AlignedWindows:
@@ -141,5 +140,8 @@ class AlignedWindows:
         """
         spans = self.matrix.unfold(1, self.input_size + self.horizon, 1)
         cut = spans[:, index * self.step].transpose(0, 1)
-        history, future = cut.split([self.input_size, self.horizon], dim=2)
-        return WindowBatch(history, future)
+        return _parted(cut, self.input_size)
+
+
+def _parted(spans: Float[Tensor, "batch variates span"], input_size: int) -> WindowBatch:
+    return WindowBatch(spans[:, :, :input_size], spans[:, :, input_size:])
