@@ -3,15 +3,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leapts.data.borders import Span, Split, split_by_fractions, split_by_months, split_by_steps
 from leapts.data.panel import Panel
-from leapts.data.splits import (
-    Span,
-    Split,
-    split_by_fractions,
-    split_by_months,
-    split_by_sizes,
-    split_by_steps,
-)
+from leapts.data.splits import split_at, split_by_sizes
 from leapts.data.windows import AlignedWindows
 from leapts.errors import DataError
 
@@ -50,7 +44,7 @@ def test_impossible_fractions_are_refused(train: float, test: float) -> None:
 @given(st.integers(1, 12), st.integers(1, 8))
 def test_every_step_of_the_test_span_is_forecast_and_no_other(input_size: int, horizon: int) -> None:
     split = split_by_fractions(100, 0.7, 0.2)
-    parts = split.parts(counting(100), input_size)
+    parts = split_at(counting(100), split, input_size)
     windows = AlignedWindows(parts.test.matrix(), input_size, horizon)
     future = windows.gather(torch.arange(len(windows))).future[:, 0]
     assert future.unique().tolist() == list(range(80, 100))  # type: ignore[no-untyped-call]
@@ -58,7 +52,7 @@ def test_every_step_of_the_test_span_is_forecast_and_no_other(input_size: int, h
 
 
 def test_training_sees_nothing_of_what_follows() -> None:
-    parts = split_by_fractions(100, 0.7, 0.2).parts(counting(100), 10)
+    parts = split_at(counting(100), split_by_fractions(100, 0.7, 0.2), 10)
     assert parts.train.matrix()[0].tolist() == list(range(70))
     assert parts.val.matrix()[0].tolist() == list(range(60, 80))
     assert parts.val.first.tolist() == [61, 61]  # steps count from 1
@@ -66,7 +60,7 @@ def test_training_sees_nothing_of_what_follows() -> None:
 
 def test_a_panel_shorter_than_the_borders_is_refused() -> None:
     with pytest.raises(DataError, match=r"has 99 values .*but this split needs 100"):
-        split_by_steps(70, 10, 20).parts(counting(99), 5)
+        split_at(counting(99), split_by_steps(70, 10, 20), 5)
 
 
 def test_sizes_count_from_the_end_of_each_series() -> None:

@@ -1,51 +1,10 @@
-"""Chronological splits: train, then validation, then test."""
+"""Cutting a panel into train, validation and test, in the order of time."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from leapts.data.borders import Split
 from leapts.data.panel import Panel
 from leapts.data.validation import require_length
-from leapts.errors import DataError
-
-
-class Span(NamedTuple):
-    """Steps from `start` up to `stop`."""
-
-    start: int
-    stop: int
-
-    def __repr__(self) -> str:
-        return f"{self.start}..{self.stop}"
-
-    def with_history(self, steps: int) -> "Span":
-        """The span with the steps before it that its first window looks back on.
-
-        Validation and test windows look back into what comes before, as is the standard protocol: what they
-        forecast lies in the span, what they look at may not.
-        """
-        return Span(max(self.start - steps, 0), self.stop)
-
-
-@dataclass(frozen=True)
-class Split:
-    """Borders shared by all series; steps after the test span are not used."""
-
-    train: Span
-    val: Span
-    test: Span
-
-    def parts(self, panel: Panel, input_size: int) -> "PanelSplit":
-        """Cuts an aligned panel, with `input_size` steps of history before validation and test.
-
-        Raises:
-            DataError: When the series are shorter than the borders.
-        """
-        require_length(panel, self.test.stop, "this split")
-        return PanelSplit(
-            train=panel.slice(*self.train),
-            val=panel.slice(*self.val.with_history(input_size)),
-            test=panel.slice(*self.test.with_history(input_size)),
-        )
 
 
 class PanelSplit(NamedTuple):
@@ -56,34 +15,18 @@ class PanelSplit(NamedTuple):
     test: Panel
 
 
-def split_by_steps(train: int, val: int, test: int) -> Split:
-    """Spans of so many steps, from the start."""
-    return Split(Span(0, train), Span(train, train + val), Span(train + val, train + val + test))
-
-
-def split_by_months(train: int, val: int, test: int, steps_per_day: int) -> Split:
-    """Months of 30 days, as the ETT benchmarks count them."""
-    month = 30 * steps_per_day
-    return split_by_steps(train * month, val * month, test * month)
-
-
-def split_by_fractions(length: int, train: float, test: float) -> Split:
-    """Shares of the whole, rounded down for train and test; validation takes what is between.
-
-    This is how the benchmarks round: 0.7 and 0.2 of 966 steps give 676, 97 and 193.
+def split_at(panel: Panel, split: Split, input_size: int) -> PanelSplit:
+    """Cuts every series at the same borders, with `input_size` steps of history before validation and test.
 
     Raises:
-        DataError: When the shares leave nothing to train on or to test.
+        DataError: When a series is shorter than the borders.
     """
-    # A share such as 0.7 of 10 is 7, though in floating point it may come out just below.
-    train_steps, test_steps = int(length * train + 1e-9), int(length * test + 1e-9)
-    val_steps = length - train_steps - test_steps
-    if train_steps < 1 or test_steps < 1 or val_steps < 0:
-        raise DataError(
-            f"{length} steps cannot be split into {train:g} for training and {test:g} for testing; "
-            "the shares must be positive, and at most 1 together"
-        )
-    return split_by_steps(train_steps, val_steps, test_steps)
+    require_length(panel, split.test.stop, "this split")
+    return PanelSplit(
+        train=panel.slice(*split.train),
+        val=panel.slice(*split.val.with_history(input_size)),
+        test=panel.slice(*split.test.with_history(input_size)),
+    )
 
 
 def split_by_sizes(panel: Panel, *, val_size: int, test_size: int, input_size: int) -> PanelSplit:
