@@ -87,11 +87,12 @@ def read_table(source: str | Path | object, *, id_col: str = "unique_id") -> Tab
         return _read_bytes(sys.stdin.buffer.read(), "standard input", id_col)
     if isinstance(source, str | Path):
         path = Path(source)
-        return _read_bytes(_bytes_of(path), path.name, id_col)
+        return _read_bytes(file_bytes(path), path.name, id_col)
     return _read_frame(source)
 
 
-def _bytes_of(path: Path) -> bytes:
+def file_bytes(path: Path) -> bytes:
+    """All of a file; what may be in the way of reading it is a `DataError` with the cure."""
     if path.is_dir():
         inside = sorted(entry.name for entry in path.iterdir() if entry.is_file())
         hint = f"; it holds {listed(inside)}" if inside else ""
@@ -110,7 +111,7 @@ def _bytes_of(path: Path) -> bytes:
 
 def _read_bytes(content: bytes, name: str, id_col: str) -> Table:
     if content.startswith(GZIP_MAGIC):
-        content = _unzipped(content, name)
+        content = unzipped(content, name)
     if not content.strip():
         raise DataError(f"{name} is empty; it needs a header line and at least one row")
     if content.startswith(PARQUET_MAGIC):
@@ -121,7 +122,8 @@ def _read_bytes(content: bytes, name: str, id_col: str) -> Table:
     return _read_csv(content, name, id_col)
 
 
-def _unzipped(content: bytes, name: str) -> bytes:
+def unzipped(content: bytes, name: str) -> bytes:
+    """The content of gzip data; `name` is what messages call them."""
     try:
         return gzip.decompress(content)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
