@@ -400,3 +400,41 @@ def test_a_short_series_is_named_with_what_it_lacks() -> None:
 def test_options_are_checked(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         PanelOptions(**changes)
+
+
+def test_dates_written_as_integers_are_refused(tmp_path: Path) -> None:
+    path = csv(tmp_path, "ds,y\n20240131,1\n20240201,2\n")
+    with pytest.raises(
+        DataError, match=r"integers that look like dates \(first 20240131\); write time stamps as"
+    ):
+        read_panel(path)
+
+
+def test_stamps_in_the_index_are_pointed_out() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0]}, index=pd.date_range("2024-01-01", periods=2))
+    with pytest.raises(DataError, match=r"the time stamps are in its index: pass frame.reset_index\(\)"):
+        read_panel(frame)
+    assert read_panel(frame.reset_index()).series == ("a",)
+
+
+def test_row_numbers_are_not_taken_for_a_series(tmp_path: Path) -> None:
+    path = csv(tmp_path, ",date,a\n0,2024-01-01,1\n1,2024-01-02,2\n")
+    with pytest.raises(DataError, match=r"column '' looks like row numbers, not a series; .*index=False"):
+        read_panel(path)
+
+
+def test_the_only_column_of_stamps_is_the_time_column(tmp_path: Path) -> None:
+    panel = read_panel(csv(tmp_path, "a,Datum\n1,2024-01-01\n2,2024-01-02\n"))
+    assert (panel.series, panel.style.time_col) == (("a",), "Datum")
+
+
+def test_stamps_finer_than_a_microsecond_are_refused() -> None:
+    stamps = np.array([1, 2], dtype="datetime64[ns]")
+    with pytest.raises(DataError, match="finer than a microsecond; round them"):
+        read_panel(pd.DataFrame({"ds": stamps, "y": [1.0, 2.0]}))
+
+
+def test_fixed_offsets_are_time_zones_too() -> None:
+    stamps = pd.date_range("2024-01-01", periods=3, freq="D", tz="+05:30")
+    panel = read_panel(pd.DataFrame({"ds": stamps, "y": [1.0, 2, 3]}))
+    assert (panel.freq, str(panel.last()[0])[:16]) == ("D", "2024-01-02T18:30")

@@ -3,6 +3,7 @@
 import re
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +44,9 @@ def time_column(table: Table, name: str) -> TimeColumn:
     if _is_text(data.type):
         data = _parsed(data, table, name)
     if pa.types.is_integer(data.type):
-        return TimeColumn(_numpy(data.cast(pa.int64())), None, str(data.type))
+        steps = _numpy(data.cast(pa.int64()))
+        _refuse_dates_as_integers(steps, table, name)
+        return TimeColumn(steps, None, str(data.type))
     if pa.types.is_date(data.type):
         return TimeColumn(_numpy(data.cast(pa.timestamp("us"))), None, str(data.type))
     if not pa.types.is_timestamp(data.type):
@@ -129,6 +132,18 @@ def _refuse_nulls(data: pa.ChunkedArray | pa.Array, table: Table, name: str, wha
         raise DataError(
             f"{table.name}: column {quoted(name)} has no {what} at {table.place(row)} "
             f"({data.null_count} missing in all); fill it in or drop the row"
+        )
+
+
+def _refuse_dates_as_integers(steps: npt.NDArray[Any], table: Table, name: str) -> None:
+    """Refuses 20240131 and the like, which would be steps with a gap after every month."""
+    year, rest = np.divmod(steps, 10_000)
+    month, day = np.divmod(rest, 100)
+    looks = (year >= 1800) & (year <= 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    if looks.all():
+        raise DataError(
+            f"{table.name}: column {quoted(name)} holds integers that look like dates (first {steps[0]}); "
+            f"{WRITE_ISO}"
         )
 
 

@@ -221,8 +221,8 @@ def _adopt_part(dataset: Dataset, files: list[StoredFile], from_dir: Path, folde
             continue
         if file.checksum is not None and not matches(source, file.checksum):
             raise DownloadError(
-                f"{source} does not have the checksum {file.checksum} of {dataset.name}; it is another version, "
-                "or damaged: copy it again"
+                f"{source} does not have the checksum {file.checksum} of {dataset.name}; it is another "
+                "version, or damaged: copy it again"
             )
         target, part = folder / file.name, folder / (file.name + ".part")
         shutil.copyfile(source, part)

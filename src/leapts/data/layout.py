@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 
 from leapts.data.columns import TimeColumn, name_column, number_column, time_column
@@ -68,6 +69,12 @@ def _wide(table: Table, options: PanelOptions) -> Columns:
         raise DataError(
             f"{table.name} has only the time column {quoted(time_col)}; add one column for each series"
         )
+    for name in names:
+        if not name or name.startswith(("Unnamed: ", "__index_level_")):
+            raise DataError(
+                f"{table.name}: column {quoted(name)} looks like row numbers, not a series; name or drop it "
+                "(pandas writes them unless told index=False)"
+            )
     values = np.empty((len(names), len(table)))
     for index, name in enumerate(names):
         values[index] = number_column(table, name)
@@ -82,15 +89,15 @@ def _time(table: Table, options: PanelOptions, name: str) -> TimeColumn:
 
 
 def _time_name(table: Table, options: PanelOptions) -> str | None:
-    """The time column of a wide frame: as named, by a usual name, or the first column if it holds stamps."""
+    """The time column of a wide frame: as named, by a usual name, or the one that holds stamps."""
     if options.time_col in table.columns:
         return options.time_col
     folded = {name.casefold(): name for name in reversed(table.columns)}
     for usual in USUAL_TIME_NAMES:
         if usual in folded:
             return folded[usual]
-    first = table.columns[0]
-    return first if pa.types.is_temporal(table.column(first).type) else None
+    temporal = [name for name in table.columns if pa.types.is_temporal(table.column(name).type)]
+    return temporal[0] if len(temporal) == 1 else None
 
 
 def _require(table: Table, option: str, name: str) -> None:
@@ -100,4 +107,7 @@ def _require(table: Table, option: str, name: str) -> None:
     if near is None and option == "time_col":
         near = next((known for known in table.columns if known.casefold() in USUAL_TIME_NAMES), None)
     hint = f"did you mean {option}={quoted(near)}?" if near else f"pass {option}="
+    index = getattr(table.frame.to_native(), "index", None)
+    if option == "time_col" and isinstance(index, pd.DatetimeIndex | pd.PeriodIndex):
+        hint = "the time stamps are in its index: pass frame.reset_index()"
     raise DataError(f"{table.name} has no column {quoted(name)}, only {listed(table.columns)}; {hint}")

@@ -165,7 +165,7 @@ class Panel:
         return future_stamps(self.last(), self.freq, h, self.zone)
 
     def _ranges(self, begin: Int64[Tensor, " series"], end: Int64[Tensor, " series"]) -> "Panel":
-        """The part of each series from `begin` to `end`; a view when all series lie in one piece."""
+        """The part of each series from `begin` to `end`."""
         first = stamps_at(self.first, begin.numpy(), self.freq, self.zone)
         if self.is_aligned and len(self):
             start, length = int(begin[0]), int(end[0] - begin[0])

@@ -93,7 +93,7 @@ class Windows:
         if len(self.values) >= span and bool((starts >= begin).all()):
             cut = self.values.unfold(0, span, 1).index_select(0, starts)
         else:
-            rows = (starts[:, None] + torch.arange(span)).maximum(begin[:, None])
+            rows = (starts[:, None] + torch.arange(span, device=starts.device)).maximum(begin[:, None])
             cut = self.values.index_select(0, rows.view(-1)).view(len(index), span)
         return _parted(cut[:, None], self.input_size)
 
