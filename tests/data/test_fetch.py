@@ -100,7 +100,15 @@ def test_a_part_is_continued_where_it_stopped(server: str, tmp_path: Path, start
 
 def test_a_server_without_ranges_starts_over(server: str, tmp_path: Path) -> None:
     (tmp_path / "a.part").write_bytes(b"x" * 5000)
-    assert download(server + "/no-range", tmp_path / "a", checksum=SHA256).read_bytes() == CONTENT
+    seen: list[tuple[int, int | None]] = []
+    target = download(
+        server + "/no-range",
+        tmp_path / "a",
+        checksum=SHA256,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert target.read_bytes() == CONTENT
+    assert seen[-1] == (len(CONTENT), len(CONTENT))
 
 
 def test_a_part_longer_than_the_file_starts_over(server: str, tmp_path: Path) -> None:
@@ -156,8 +164,10 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/file", "/unannounced"])
 def test_more_bytes_than_allowed_are_refused(server: str, tmp_path: Path, path: str) -> None:
-    with pytest.raises(DownloadError, match=r"1,000 .*allowed; is it the right file\?"):
-        download(server + path, tmp_path / "a", limit=1000)
+    seen = [0]
+    with pytest.raises(DownloadError, match=r"100,000 .*allowed; is it the right file\?"):
+        download(server + path, tmp_path / "a", limit=100_000, progress=lambda done, _: seen.append(done))
+    assert max(seen) <= 100_000  # it stops there, and does not read on to the end
     assert not list(tmp_path.iterdir())
 
 

@@ -26,6 +26,11 @@ def test_fractions_round_as_the_benchmarks_do(length: int, sizes: tuple[int, int
     assert split_by_fractions(length, 0.7, 0.2) == split_by_steps(*sizes)
 
 
+def test_a_share_of_a_whole_number_of_steps_is_that_number() -> None:
+    assert int(100 * 0.29) == 28  # in floating point
+    assert split_by_fractions(100, 0.29, 0.57) == split_by_steps(29, 14, 57)
+
+
 @given(st.integers(10, 5000), st.floats(0.1, 0.8), st.floats(0.1, 0.2))
 def test_fractions_tile_the_whole(length: int, train: float, test: float) -> None:
     split = split_by_fractions(length, train, test)

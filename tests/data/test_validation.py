@@ -188,7 +188,10 @@ def test_numeric_types_of_each_kind_are_read() -> None:
 def test_integer_and_categorical_names_keep_their_order() -> None:
     assert read_panel(long(unique_id=[7] * 4 + [3] * 3)).series == (7, 3)
     categories = pd.Categorical(["b"] * 4 + ["a"] * 3, categories=["a", "unused", "b"])
-    assert read_panel(long(unique_id=categories)).series == ("b", "a")
+    panel = read_panel(long(unique_id=categories))
+    assert panel.series == ("b", "a")
+    assert panel.values.tolist() == [1, 2, 3, 4, 10, 20, 30]
+    np.testing.assert_array_equal(panel.first, read_panel(long()).first)
     assert read_panel(
         pl.DataFrame({"unique_id": ["b", "a"], "ds": [1, 1], "y": [1, 2]}), PanelOptions(freq=1)
     ).series == ("b", "a")
@@ -358,9 +361,9 @@ def test_a_label_column_in_a_wide_frame_is_not_dropped_in_silence() -> None:
 
 def test_errors_in_a_shuffled_frame_name_the_original_row() -> None:
     frame = pd.DataFrame(
-        {"ds": pd.to_datetime(["2024-01-03 00:00", "2024-01-02 05:00", "2024-01-01 00:00"]), "y": [1, 2, 3]}
+        {"ds": pd.to_datetime(["2024-01-02 05:00", "2024-01-03 00:00", "2024-01-01 00:00"]), "y": [1, 2, 3]}
     )
-    with pytest.raises(DataError, match=r"2024-01-02 05:00 at row 1 \(counted from 0\)"):
+    with pytest.raises(DataError, match=r"2024-01-02 05:00 at row 0 \(counted from 0\)"):
         read_panel(frame, PanelOptions(freq="D"))
 
 

@@ -59,11 +59,9 @@ def _time_array(stamps: Stamps, time_type: str, zone: str | None) -> pa.Array:
     if stamps.dtype.kind != "M":
         return pa.array(stamps).cast(time_type if time_type.startswith(("int", "uint")) else "int64")
     array = pa.array(stamps.astype("datetime64[us]"), type=pa.timestamp("us"))
-    if zone is not None:
-        # Stamps are in UTC: to Arrow, a zone on them is a way of showing them, not a shift.
-        array = array.view(pa.timestamp("us", tz=zone))
     if time_type.startswith("date"):
         return array.cast(pa.date32() if time_type.startswith("date32") else pa.date64(), safe=False)
+    # Stamps are in UTC, and to Arrow a zone is a way of showing them, so giving them one does not shift them.
     unit = time_type.removeprefix("timestamp[").removesuffix("]")
     return array.cast(pa.timestamp(unit if unit in ("s", "ms", "us", "ns") else "us", tz=zone), safe=False)
 

@@ -144,9 +144,8 @@ def positions_of(stamps: Stamps, first: Stamps, freq: str | int, zone: str | Non
         return positions
     wall, wall_first = to_wall(stamps, zone), to_wall(first, zone)
     if frequency.clock == "wall":
-        # To the nearest: a day that starts at 01:00, because midnight was skipped, is still the next day.
-        distance = (wall - wall_first).astype(np.int64)
-        positions = (distance + frequency.step // 2) // frequency.step
+        # Checked by going there: a day that starts at 01:00, because midnight was skipped, is still the next day.
+        positions = (wall - wall_first).astype(np.int64) // frequency.step
         fits = stamps_at(first, positions, freq, zone) == stamps
         return np.where(fits, positions, -1)
     days, first_days = wall.astype("datetime64[D]"), wall_first.astype("datetime64[D]")
