@@ -71,6 +71,19 @@ def test_business_days_are_told_from_days() -> None:
     assert infer_frequency(regular("2024-01-01", 5, "D"), START) == "D"  # Monday to Friday of one week
 
 
+@pytest.mark.parametrize(
+    ("stamps", "alias"),
+    [
+        (["2024-01-01", "2024-04-01"], "QS-JAN"),  # thirteen weeks, too
+        (["2023-02-01", "2023-03-01"], "MS"),  # four weeks, too
+        (["2024-01-02", "2024-01-30", "2024-02-27"], "4W-TUE"),
+        (["2024-01-02", "2024-02-01", "2024-03-02"], "30D"),
+    ],
+)
+def test_months_are_preferred_to_weeks_and_days(stamps: list[str], alias: str) -> None:
+    assert infer_frequency(np.array(stamps, dtype="datetime64[us]"), START) == alias
+
+
 def test_a_step_across_two_series_is_no_step() -> None:
     stamps = np.concatenate([regular("2024-01-01", 2, "D"), regular("2024-03-01", 2, "D")])
     assert infer_frequency(stamps, np.array([0, 2])) == "D"

@@ -53,6 +53,10 @@ def test_other_separators_are_recognised(tmp_path: Path, separator: str) -> None
     assert table.columns == ["unique_id", "ds", "y"]
 
 
+def test_spaces_around_names_are_no_part_of_them(tmp_path: Path) -> None:
+    assert read_table(write(tmp_path, "a.csv", "ds, y \n1, 2\n")).columns == ["ds", "y"]
+
+
 def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
     assert read_table(write(tmp_path, "a.csv", b"\xef\xbb\xbf" + TEXT.encode())).columns[0] == "unique_id"
 
@@ -82,7 +86,8 @@ def test_integer_column_names_become_text() -> None:
     [
         (b"", "a.csv is empty; it needs a header line"),
         (b" \n\n", "a.csv is empty"),
-        (b"unique_id,ds,y\n", "a.csv has 3 columns but no rows"),
+        (b"unique_id,ds,y\n", "a.csv has a header but no rows"),
+        (b"unique_id,ds,y", "a.csv has a header but no rows"),
         (gzip.compress(b""), "a.csv is empty"),
         (gzip.compress(TEXT.encode())[:-12], "gzip data are cut off or damaged .*; copy the file again"),
         (

@@ -441,3 +441,22 @@ def test_fixed_offsets_are_time_zones_too() -> None:
     stamps = pd.date_range("2024-01-01", periods=3, freq="D", tz="+05:30")
     panel = read_panel(pd.DataFrame({"ds": stamps, "y": [1.0, 2, 3]}))
     assert (panel.freq, str(panel.last()[0])[:16]) == ("D", "2024-01-02T18:30")
+
+
+def test_periods_come_with_their_cure() -> None:
+    frame = pd.DataFrame({"ds": pd.period_range("2024-01", periods=3, freq="M"), "y": [1.0, 2, 3]})
+    with pytest.raises(
+        DataError, match=r"holds periods.*pass frame.assign\(ds=frame\['ds'\].dt.to_timestamp"
+    ):
+        read_panel(frame)
+    assert read_panel(frame.assign(ds=frame["ds"].dt.to_timestamp())).freq == "MS"
+
+
+def test_an_empty_series_name_is_a_missing_one(tmp_path: Path) -> None:
+    path = csv(tmp_path, "unique_id,ds,y\na,1,1\n,1,1\nNA,1,2\n")
+    with pytest.raises(DataError, match="column 'unique_id' has no series name at line 3"):
+        read_panel(path, PanelOptions(freq=1))
+
+
+def test_namibia_is_a_name(tmp_path: Path) -> None:
+    assert read_panel(csv(tmp_path, "unique_id,ds,y\nNA,1,1\nNA,2,2\n")).series == ("NA",)

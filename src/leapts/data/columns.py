@@ -49,6 +49,11 @@ def time_column(table: Table, name: str) -> TimeColumn:
         return TimeColumn(steps, None, str(data.type))
     if pa.types.is_date(data.type):
         return TimeColumn(_numpy(data.cast(pa.timestamp("us"))), None, str(data.type))
+    if "period" in str(data.type):
+        raise DataError(
+            f"{table.name}: column {quoted(name)} holds periods, not time stamps; "
+            f"pass frame.assign({name}=frame[{name!r}].dt.to_timestamp())"
+        )
     if not pa.types.is_timestamp(data.type):
         raise DataError(
             f"{table.name}: column {quoted(name)} holds {data.type}, not time stamps (first value "
@@ -111,6 +116,11 @@ def name_column(table: Table, name: str) -> NameColumn:
     first_row[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the last write wins: the first appearance
     order = np.argsort(first_row, kind="stable")[: int((first_row < len(codes)).sum())]
     names = array.dictionary.take(pa.array(order)).to_pylist()
+    if "" in names:
+        place = table.place(int(first_row[order[names.index("")]]))
+        raise DataError(
+            f"{table.name}: column {quoted(name)} has no series name at {place}; fill it in or drop the row"
+        )
     if not np.array_equal(order, np.arange(len(first_row))):
         rank = np.zeros(len(first_row), dtype=np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)

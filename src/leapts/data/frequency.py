@@ -144,7 +144,7 @@ def positions_of(stamps: Stamps, first: Stamps, freq: str | int, zone: str | Non
         return positions
     wall, wall_first = to_wall(stamps, zone), to_wall(first, zone)
     if frequency.clock == "wall":
-        # Checked by going there: a day that starts at 01:00, because midnight was skipped, is still the next day.
+        # Checked by going there: a day that starts at 01:00, its midnight skipped, is still the next day.
         positions = (wall - wall_first).astype(np.int64) // frequency.step
         fits = stamps_at(first, positions, freq, zone) == stamps
         return np.where(fits, positions, -1)

@@ -62,12 +62,14 @@ def _calendar_alias(days: Stamps, inside: npt.NDArray[np.bool_], usual: int) -> 
     if usual == 1:
         # Without weekends, and with steps over them: business days.
         return "B" if len(days) > 2 and (weekday < 5).all() and _spans_weekend(days, inside) else "D"
+    if usual >= 28 and (alias := _monthly_alias(days, inside)) is not None:
+        return alias
     if usual % 7 == 0 and (weekday == weekday[0]).all():
         weeks = usual // 7
         return f"{'' if weeks == 1 else weeks}W-{WEEKDAYS[weekday[0]]}"
-    if usual >= 28:
-        return _monthly_alias(days, inside)
-    return f"{usual}D"
+    steps = np.diff(days, prepend=days[:1])[inside].astype(np.int64)
+    # From a month on, a step that varies is a calendar's, which cannot be told as a number of days.
+    return f"{usual}D" if usual < 28 or (steps == usual).all() else None
 
 
 def _spans_weekend(days: Stamps, inside: npt.NDArray[np.bool_]) -> bool:

@@ -158,7 +158,9 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
             f"{name}: line {line} holds byte 0x{content[error.start]:02x}, which is not UTF-8; "
             "save it as UTF-8 (iconv -f LATIN1 -t UTF-8, if it came from an old spreadsheet)"
         ) from None
-    header = content[: content.find(b"\n")] if b"\n" in content else content
+    header, _, rest = content.strip().partition(b"\n")
+    if not rest:
+        raise DataError(f"{name} has a header but no rows; it needs at least one")
     try:
         frame = pa.csv.read_csv(
             io.BytesIO(content),
@@ -174,6 +176,7 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
             f"{name} is not a table of comma-separated values ({_first_line(error)}); "
             "every line needs as many values as the header"
         ) from error
+    frame = frame.rename_columns([column.strip() for column in frame.column_names])
     return _table(frame, name, kind="pandas", is_text=True)
 
 
