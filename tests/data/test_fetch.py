@@ -47,9 +47,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(206, CONTENT[start:], {"Content-Range": piece})
         return self.answer(200, CONTENT)  # "/no-range" among others
 
-    def answer(
-        self, code: int, body: bytes, headers: dict[str, str] | None = None, *, announce: bool = True
-    ) -> None:
+    def answer(self, code: int, body: bytes, headers: dict[str, str] | None = None, *, announce: bool = True) -> None:
         self.send_response(code)
         headers = headers or {}
         if announce:
@@ -156,10 +154,8 @@ def test_refusals_come_with_a_cure(server: str, tmp_path: Path, path: str, messa
 
 def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
     port = 1  # nothing listens on it
-    with pytest.raises(
-        DownloadError, match=r"http://127\.0\.0\.1:1/a could not be reached .*check the connection"
-    ):
-        download(f"http://127.0.0.1:{port}/a", tmp_path / "a", timeout=5)
+    with pytest.raises(DownloadError, match=r"http://127\.0\.0\.1:1/a could not be reached .*check the connection"):
+        download(f"http://127.0.0.1:{port}/a", tmp_path / "a", timeout=5.0)
 
 
 @pytest.mark.parametrize("path", ["/file", "/unannounced"])
@@ -193,9 +189,7 @@ def dataset(*files: StoredFile) -> Dataset:
 
 
 def test_fetching_leaves_files_that_are_there_alone(server: str, tmp_path: Path) -> None:
-    row = dataset(
-        StoredFile(name="a.parquet"), StoredFile(name="a.csv", url=server + "/file", checksum=SHA256)
-    )
+    row = dataset(StoredFile(name="a.parquet"), StoredFile(name="a.csv", url=server + "/file", checksum=SHA256))
     folder = tmp_path / "new" / "folder"
     assert fetch(row, folder) == [folder / "a.csv"]
     assert fetch(row, folder) == [folder / "a.csv"]
@@ -217,9 +211,7 @@ def test_files_from_a_folder_are_checked_too(tmp_path: Path) -> None:
 
 
 def test_a_set_without_an_address_tells_where_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(
-        DownloadError, match=r"get it from https://.* as exchange_rate\.parquet or exchange_rate\.csv"
-    ):
+    with pytest.raises(DownloadError, match=r"get it from https://.* as exchange_rate\.parquet or exchange_rate\.csv"):
         fetch(find("Exchange"), tmp_path)
 
 

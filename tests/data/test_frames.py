@@ -14,9 +14,7 @@ from leapts.data.validation import read_panel
 
 def daily(**changes: Any) -> pd.DataFrame:
     stamps = pd.date_range("2024-01-01", periods=3)
-    frame = pd.DataFrame(
-        {"unique_id": ["a"] * 3 + ["b"] * 3, "ds": [*stamps, *stamps], "y": [1.0, 2, 3, 4, 5, 6]}
-    )
+    frame = pd.DataFrame({"unique_id": ["a"] * 3 + ["b"] * 3, "ds": [*stamps, *stamps], "y": [1.0, 2, 3, 4, 5, 6]})
     return frame.assign(**changes)
 
 
@@ -37,9 +35,7 @@ def test_a_polars_frame_comes_back_as_it_went_in(zone: str | None) -> None:
 
 
 def test_dates_come_back_as_dates() -> None:
-    frame = pl.DataFrame(
-        {"unique_id": ["a", "a"], "ds": [date(2024, 1, 1), date(2024, 1, 2)], "y": [1.0, 2.0]}
-    )
+    frame = pl.DataFrame({"unique_id": ["a", "a"], "ds": [date(2024, 1, 1), date(2024, 1, 2)], "y": [1.0, 2.0]})
     forecast = forecast_frame(read_panel(frame), {"LeapTS": np.array([[3.0]])}, h=1)
     assert forecast["ds"].to_list() == [date(2024, 1, 3)]
 

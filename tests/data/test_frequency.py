@@ -121,9 +121,7 @@ def test_stamps_between_the_steps_have_no_position(freq: str, stamp: str) -> Non
 
 def test_a_day_that_starts_late_is_still_the_next_day() -> None:
     """On 2018-11-04 the clocks of São Paulo went from midnight straight to one o'clock."""
-    local = pd.date_range("2018-11-01", periods=8).tz_localize(
-        "America/Sao_Paulo", nonexistent="shift_forward"
-    )
+    local = pd.date_range("2018-11-01", periods=8).tz_localize("America/Sao_Paulo", nonexistent="shift_forward")
     utc = local.tz_convert("UTC").tz_localize(None).as_unit("us").to_numpy()
     assert infer_frequency(utc, START, "America/Sao_Paulo") == "D"
     np.testing.assert_array_equal(future_stamps(utc[:1], "D", 7, "America/Sao_Paulo")[0], utc[1:])

@@ -13,9 +13,7 @@ from leapts.errors import DataError
 
 def small(name: str, file: str, *, series: int, length: int | None, observations: int) -> Dataset:
     """A row of the catalogue with its size changed, so that a test can write its file."""
-    return replace(
-        find(name), files=(StoredFile(name=file),), series=series, length=length, observations=observations
-    )
+    return replace(find(name), files=(StoredFile(name=file),), series=series, length=length, observations=observations)
 
 
 def test_the_bundled_set_loads_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,9 +108,7 @@ def test_unreadable_files_are_refused_with_a_cure(tmp_path: Path, content: bytes
 
 def test_a_cut_off_parquet_file_is_refused(tmp_path: Path) -> None:
     content = parquet_bytes(pd.DataFrame({"ds": range(100), "y": range(100)}))
-    with pytest.raises(
-        DataError, match=r"a\.parquet: the Parquet data are cut off or damaged .* copy the file again"
-    ):
+    with pytest.raises(DataError, match=r"a\.parquet: the Parquet data are cut off or damaged .* copy the file again"):
         read_table(write(tmp_path, "a.parquet", content[: len(content) // 2]))
 
 

@@ -19,9 +19,7 @@ def test_ett_months_give_the_borders_of_the_benchmarks() -> None:
     assert split_by_months(12, 4, 4, 96).test == Span(46080, 57600)
 
 
-@pytest.mark.parametrize(
-    ("length", "sizes"), [(966, (676, 97, 193)), (7588, (5311, 760, 1517)), (10, (7, 1, 2))]
-)
+@pytest.mark.parametrize(("length", "sizes"), [(966, (676, 97, 193)), (7588, (5311, 760, 1517)), (10, (7, 1, 2))])
 def test_fractions_round_as_the_benchmarks_do(length: int, sizes: tuple[int, int, int]) -> None:
     assert split_by_fractions(length, 0.7, 0.2) == split_by_steps(*sizes)
 

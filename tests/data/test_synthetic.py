@@ -52,8 +52,7 @@ def test_a_pulse_is_felt_exactly_while_it_lasts() -> None:
 def test_the_error_falls_with_the_fourth_power_of_the_step() -> None:
     def error(substeps: int) -> float:
         coarse, fine = (
-            integrate(van_der_pol, np.array([1.0, 0.0]), step=0.1, steps=60, substeps=n)
-            for n in (substeps, 64)
+            integrate(van_der_pol, np.array([1.0, 0.0]), step=0.1, steps=60, substeps=n) for n in (substeps, 64)
         )
         return float(np.abs(coarse - fine).max())
 

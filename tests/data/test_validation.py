@@ -45,9 +45,7 @@ def test_a_long_frame_becomes_a_ragged_panel() -> None:
 
 
 def test_a_wide_frame_becomes_an_aligned_panel() -> None:
-    frame = pd.DataFrame(
-        {"Date": pd.date_range("2024-01-01", periods=3, freq="h"), "a": [1, 2, 3], "b": [4.0, 5, 6]}
-    )
+    frame = pd.DataFrame({"Date": pd.date_range("2024-01-01", periods=3, freq="h"), "a": [1, 2, 3], "b": [4.0, 5, 6]})
     panel = read_panel(frame)
     assert (panel.series, panel.freq, panel.is_aligned) == (("a", "b"), "h", True)
     assert panel.matrix().tolist() == [[1, 2, 3], [4, 5, 6]]
@@ -71,9 +69,7 @@ def test_shuffled_rows_give_the_same_series(order: list[int]) -> None:
     again = shuffled.select(["a", "b"])
     assert torch.equal(again.values, panel.values)
     np.testing.assert_array_equal(again.first, panel.first)
-    assert shuffled.series == tuple(
-        dict.fromkeys(long().iloc[order].unique_id)
-    )  # in order of first appearance
+    assert shuffled.series == tuple(dict.fromkeys(long().iloc[order].unique_id))  # in order of first appearance
 
 
 ROW = st.tuples(st.sampled_from("xyz"), st.integers(0, 30), st.floats(-100, 100))
@@ -94,9 +90,7 @@ def test_interpolation_equals_pandas(values: list[float | None]) -> None:
     column = pd.Series(values, dtype=float)
     if column.isna().all():
         return
-    panel = read_panel(
-        pd.DataFrame({"ds": range(len(column)), "y": column}), PanelOptions(freq=1, fill="interpolate")
-    )
+    panel = read_panel(pd.DataFrame({"ds": range(len(column)), "y": column}), PanelOptions(freq=1, fill="interpolate"))
     expected = column.interpolate().dropna()  # pandas too leaves leading gaps, and carries the last value on
     np.testing.assert_allclose(panel.values, expected, rtol=1e-12, atol=1e-12)
     assert panel.first.tolist() == [expected.index[0]]
@@ -121,9 +115,7 @@ def test_a_late_column_of_a_wide_frame_starts_late() -> None:
 def test_trading_days_work_once_filled() -> None:
     days = pd.bdate_range("2024-01-01", "2024-03-29").delete([0, 10, 35])
     frame = pd.DataFrame({"date": days, "close": np.arange(len(days), dtype=float)})
-    with pytest.raises(
-        DataError, match=r"no row for 2024-01-15 \(2 of 64 steps .*freq='B'.*fill='ffill'.*holidays"
-    ):
+    with pytest.raises(DataError, match=r"no row for 2024-01-15 \(2 of 64 steps .*freq='B'.*fill='ffill'.*holidays"):
         read_panel(frame)
     panel = read_panel(frame, PanelOptions(fill="ffill"))
     assert panel.freq == "B"
@@ -131,9 +123,7 @@ def test_trading_days_work_once_filled() -> None:
 
 
 def test_irregular_calendars_can_be_read_by_row() -> None:
-    frame = pd.DataFrame(
-        {"unique_id": ["a", "b", "a"], "ds": ["2024-01-01", "x", "2024-01-01"], "y": [1.0, 2, 3]}
-    )
+    frame = pd.DataFrame({"unique_id": ["a", "b", "a"], "ds": ["2024-01-01", "x", "2024-01-01"], "y": [1.0, 2, 3]})
     panel = read_panel(frame, PanelOptions(time="row"))
     assert (panel.freq, panel.first.tolist(), panel.values.tolist()) == (1, [1, 1], [1, 3, 2])
 
@@ -320,9 +310,7 @@ def test_a_frequency_that_does_not_fit_is_refused(freq: str | int, message: str)
 
 
 def test_a_calendar_frequency_does_not_fit_integers() -> None:
-    with pytest.raises(
-        DataError, match="does not fit a time column of integer steps; pass freq as an integer"
-    ):
+    with pytest.raises(DataError, match="does not fit a time column of integer steps; pass freq as an integer"):
         read_panel(pd.DataFrame({"ds": [1, 2], "y": [1, 2]}), PanelOptions(freq="D"))
 
 
@@ -352,9 +340,7 @@ def test_csv_errors_name_the_file_and_the_line(tmp_path: Path) -> None:
 
 
 def test_a_label_column_in_a_wide_frame_is_not_dropped_in_silence() -> None:
-    frame = pd.DataFrame(
-        {"date": pd.date_range("2024-01-01", periods=2), "t": [1, 2], "label": ["sun", "rain"]}
-    )
+    frame = pd.DataFrame({"date": pd.date_range("2024-01-01", periods=2), "t": [1, 2], "label": ["sun", "rain"]})
     with pytest.raises(DataError, match=r"column 'label' has no number at row 0 .*'sun'.*if it holds labels"):
         read_panel(frame)
 
@@ -407,9 +393,7 @@ def test_options_are_checked(changes: dict[str, Any], message: str) -> None:
 
 def test_dates_written_as_integers_are_refused(tmp_path: Path) -> None:
     path = csv(tmp_path, "ds,y\n20240131,1\n20240201,2\n")
-    with pytest.raises(
-        DataError, match=r"integers that look like dates \(first 20240131\); write time stamps as"
-    ):
+    with pytest.raises(DataError, match=r"integers that look like dates \(first 20240131\); write time stamps as"):
         read_panel(path)
 
 
@@ -445,9 +429,7 @@ def test_fixed_offsets_are_time_zones_too() -> None:
 
 def test_periods_come_with_their_cure() -> None:
     frame = pd.DataFrame({"ds": pd.period_range("2024-01", periods=3, freq="M"), "y": [1.0, 2, 3]})
-    with pytest.raises(
-        DataError, match=r"holds periods.*pass frame.assign\(ds=frame\['ds'\].dt.to_timestamp"
-    ):
+    with pytest.raises(DataError, match=r"holds periods.*pass frame.assign\(ds=frame\['ds'\].dt.to_timestamp"):
         read_panel(frame)
     assert read_panel(frame.assign(ds=frame["ds"].dt.to_timestamp())).freq == "MS"
 

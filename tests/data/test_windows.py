@@ -56,9 +56,7 @@ def test_ragged_windows_equal_a_naive_loop(
 
 
 @given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 5), st.integers(0, 10), st.integers(1, 4))
-def test_aligned_windows_equal_slices(
-    series: int, input_size: int, horizon: int, spare: int, step: int
-) -> None:
+def test_aligned_windows_equal_slices(series: int, input_size: int, horizon: int, spare: int, step: int) -> None:
     length = input_size + horizon + spare
     matrix = torch.arange(series * length, dtype=torch.float32).view(series, length)
     windows = AlignedWindows(matrix, input_size, horizon, step=step)

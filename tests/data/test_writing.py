@@ -23,9 +23,7 @@ FRAME = pd.DataFrame(
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_what_is_written_reads_back_the_same(tmp_path: Path, name: str, kind: str) -> None:
-    frame: Any = {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "pyarrow": pa.Table.from_pandas(FRAME)}[
-        kind
-    ]
+    frame: Any = {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "pyarrow": pa.Table.from_pandas(FRAME)}[kind]
     panel, again = read_panel(frame), read_panel(write_frame(frame, tmp_path / name))
     assert again.series == panel.series
     assert torch.equal(again.values, panel.values)
@@ -38,9 +36,7 @@ def test_equal_frames_make_equal_files(tmp_path: Path) -> None:
     assert one == two
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "a.csv"
     target.write_bytes(b"old")
 
@@ -55,9 +51,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
 
 
 def test_a_name_without_a_format_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"a\.xlsx tells no format; end the name with \.csv, \.csv\.gz, \.parquet"
-    ):
+    with pytest.raises(DataError, match=r"a\.xlsx tells no format; end the name with \.csv, \.csv\.gz, \.parquet"):
         write_frame(FRAME, tmp_path / "a.xlsx")
 
 

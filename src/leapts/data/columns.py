@@ -78,9 +78,7 @@ def number_column(table: Table, name: str) -> npt.NDArray[np.float64]:
         data = data.cast(data.type.value_type)
     if _is_text(data.type):
         data = _numbers_from_text(data, table, name)
-    if not (
-        pa.types.is_integer(data.type) or pa.types.is_floating(data.type) or pa.types.is_decimal(data.type)
-    ):
+    if not (pa.types.is_integer(data.type) or pa.types.is_floating(data.type) or pa.types.is_decimal(data.type)):
         raise DataError(
             f"{table.name}: column {quoted(name)} holds {data.type}, not numbers (first value "
             f"{quoted(data[0].as_py())}); convert or drop it"
@@ -108,8 +106,7 @@ def name_column(table: Table, name: str) -> NameColumn:
     kind = array.dictionary.type
     if not (_is_text(kind) or pa.types.is_integer(kind)):
         raise DataError(
-            f"{table.name}: column {quoted(name)} holds {kind}, not series names (text or integers); "
-            "convert it to text"
+            f"{table.name}: column {quoted(name)} holds {kind}, not series names (text or integers); convert it to text"
         )
     codes = array.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     first_row = np.full(len(array.dictionary), len(codes), dtype=np.int64)
@@ -152,8 +149,7 @@ def _refuse_dates_as_integers(steps: npt.NDArray[Any], table: Table, name: str) 
     looks = (year >= 1800) & (year <= 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     if looks.all():
         raise DataError(
-            f"{table.name}: column {quoted(name)} holds integers that look like dates (first {steps[0]}); "
-            f"{WRITE_ISO}"
+            f"{table.name}: column {quoted(name)} holds integers that look like dates (first {steps[0]}); {WRITE_ISO}"
         )
 
 
@@ -164,9 +160,7 @@ def _first(mask: npt.NDArray[np.bool_]) -> int | None:
 def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
     """Text as time stamps: ISO 8601, or days and months in the one order that reads every row."""
     text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
-    aware = text.str.contains(UTC_OFFSET, regex=True).to_numpy(dtype=bool) & text.str.contains(":").to_numpy(
-        dtype=bool
-    )
+    aware = text.str.contains(UTC_OFFSET, regex=True).to_numpy(dtype=bool) & text.str.contains(":").to_numpy(dtype=bool)
     odd = _first(aware != aware[0])
     if odd is not None:
         raise DataError(
@@ -215,9 +209,7 @@ def _numbers_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.Chu
     text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
     blank = text.isna() | (text == "")
     numbers = pd.to_numeric(text.mask(blank), errors="coerce")
-    bad = _first(
-        (numbers.isna() & ~blank & ~text.str.lower().isin(["nan", "na", "null", "none"])).to_numpy(dtype=bool)
-    )
+    bad = _first((numbers.isna() & ~blank & ~text.str.lower().isin(["nan", "na", "null", "none"])).to_numpy(dtype=bool))
     if bad is None:
         return pa.chunked_array([pa.array(numbers.astype(np.float64).to_numpy())])
     value = str(text[bad])
@@ -227,6 +219,4 @@ def _numbers_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.Chu
         cure = "write numbers without separators between the thousands"
     else:
         cure = "correct or drop it (the whole column, if it holds labels)"
-    raise DataError(
-        f"{table.name}: column {quoted(name)} has no number at {table.place(bad)}: {quoted(value)}; {cure}"
-    )
+    raise DataError(f"{table.name}: column {quoted(name)} has no number at {table.place(bad)}: {quoted(value)}; {cure}")

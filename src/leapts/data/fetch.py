@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from leapts.data.catalogue import Dataset, StoredFile
@@ -59,9 +59,7 @@ def fetch(
             paths.extend(_adopt_part(dataset, files, from_dir, folder))
         else:
             paths.extend(
-                download(
-                    file.url, folder / file.name, checksum=file.checksum, progress=progress, timeout=timeout
-                )
+                download(file.url, folder / file.name, checksum=file.checksum, progress=progress, timeout=timeout)
                 for file in files
                 if file.url is not None
             )
@@ -139,10 +137,11 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects to http(s) alone, and never from https down to http."""
 
     def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
         before, after = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
         if after not in ("http", "https") or (before, after) == ("https", "http"):
+            fp.close()
             raise urllib.error.URLError(f"redirected to {quoted(newurl)}, which is not safe to follow")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -167,9 +166,7 @@ def _receive(url: str, part: Path, *, progress: Progress | None, timeout: float,
         _receive(url, part, progress=progress, timeout=timeout, limit=limit)
         return
     with answer:
-        continues = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(
-            f"bytes {done}-"
-        )
+        continues = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {done}-")
         done = done if continues else 0
         announced = answer.headers.get("Content-Length")
         total = done + int(announced) if announced and announced.isdigit() else None
@@ -191,9 +188,7 @@ def _receive(url: str, part: Path, *, progress: Progress | None, timeout: float,
         part.unlink()
         raise DownloadError(f"{url} sends more than the {limit:,} bytes allowed; is it the right file?")
     if total is not None and done != total:
-        raise DownloadError(
-            f"{url} broke off after {done:,} of {total:,} bytes; run again, and it goes on from there"
-        )
+        raise DownloadError(f"{url} broke off after {done:,} of {total:,} bytes; run again, and it goes on from there")
 
 
 def _refusal(url: str, code: int, reason: str) -> str:

@@ -33,9 +33,7 @@ def panel_frame(panel: Panel) -> Any:
     return long_frame(panel, index, panel.stamps(), {panel.style.target_col: panel.values.numpy()})
 
 
-def long_frame(
-    panel: Panel, index: npt.NDArray[np.int64], stamps: Stamps, columns: Mapping[str, Column]
-) -> Any:
+def long_frame(panel: Panel, index: npt.NDArray[np.int64], stamps: Stamps, columns: Mapping[str, Column]) -> Any:
     """Rows of series name, stamp and further columns.
 
     Args:

@@ -87,9 +87,7 @@ def parse_frequency(freq: str | int) -> Frequency:
             raise DataError(f"freq={quoted(freq)} is finer than a microsecond, the finest step there is")
         return Frequency(freq, "duration", microseconds)
     if isinstance(offset, pd.offsets.BusinessHour):
-        raise DataError(
-            f"freq={quoted(freq)} (business hours) is not supported; use integer steps with freq=1"
-        )
+        raise DataError(f"freq={quoted(freq)} (business hours) is not supported; use integer steps with freq=1")
     return Frequency(freq, "calendar", offset.n, offset.base)
 
 
@@ -119,9 +117,7 @@ def stamps_at(first: Stamps, positions: Positions, freq: str | int, zone: str | 
     off = dates[np.minimum(index, len(dates) - 1)] != days
     if off.any():
         stamp = stamp_text(first[off][0], zone)
-        raise DataError(
-            f"freq={quoted(freq)} does not fit the stamp {stamp}; pass the frequency the stamps have"
-        )
+        raise DataError(f"freq={quoted(freq)} does not fit the stamp {stamp}; pass the frequency the stamps have")
     return from_wall(dates[index + positions * frequency.step] + (wall - days), zone)
 
 
@@ -179,9 +175,8 @@ def seasonal_period(freq: str | int) -> int:
         season = {"B": 5, "W": 52, "SMS": 24, "SME": 24, "MS": 12, "ME": 12, "QS": 4, "QE": 4}.get(prefix, 1)
         return _whole(season, frequency.step)
     if frequency.step >= DAY:
-        season = 7 * DAY
-    else:
-        season = DAY if frequency.step >= MICROSECONDS["min"] else MICROSECONDS["h"]
+        return _whole(7 * DAY, frequency.step)
+    season = DAY if frequency.step >= MICROSECONDS["min"] else MICROSECONDS["h"]
     return _whole(season, frequency.step)
 
 

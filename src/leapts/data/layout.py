@@ -66,9 +66,7 @@ def _wide(table: Table, options: PanelOptions) -> Columns:
         raise AssertionError("unreachable: the time column is there")
     names = tuple(name for name in table.columns if name != time_col)
     if not names:
-        raise DataError(
-            f"{table.name} has only the time column {quoted(time_col)}; add one column for each series"
-        )
+        raise DataError(f"{table.name} has only the time column {quoted(time_col)}; add one column for each series")
     for name in names:
         if not name or name.startswith(("Unnamed: ", "__index_level_")):
             raise DataError(

@@ -36,9 +36,7 @@ def load(name: str, root: str | Path | None = None, *, part: str | None = None, 
     return load_dataset(find(name), root, part=part, seed=seed)
 
 
-def load_dataset(
-    dataset: Dataset, root: str | Path | None = None, *, part: str | None = None, seed: int = 0
-) -> Panel:
+def load_dataset(dataset: Dataset, root: str | Path | None = None, *, part: str | None = None, seed: int = 0) -> Panel:
     """Loads the set of a catalogue row, see `load`."""
     if part is not None and part not in dataset.parts:
         raise DataError(f"{dataset.name} has no part {quoted(part)}; it has {listed(dataset.parts)}")
@@ -112,9 +110,7 @@ def _read_npz(path: Path) -> Panel:
         with np.load(io.BytesIO(file_bytes(path)), allow_pickle=False) as arrays:
             flow = arrays["data"][..., 0]
     except (KeyError, ValueError, OSError, IndexError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"{path.name} holds no array 'data' of numbers ({error}); copy the file again"
-        ) from error
+        raise DataError(f"{path.name} holds no array 'data' of numbers ({error}); copy the file again") from error
     return Panel.from_matrix(torch.from_numpy(np.ascontiguousarray(flow.T, dtype=np.float64)))
 
 
@@ -136,9 +132,7 @@ def _read_m4_lines(path: Path) -> Panel:
         try:
             series.append(np.array(cells, dtype=np.float64))
         except ValueError as error:
-            raise DataError(
-                f"{path.name}: line {number} holds something else than numbers ({error})"
-            ) from error
+            raise DataError(f"{path.name}: line {number} holds something else than numbers ({error})") from error
         names.append(name)
     lengths = [0, *(len(values) for values in series)]
     return Panel(

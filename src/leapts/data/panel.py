@@ -116,9 +116,7 @@ class Panel:
         Series without any step in that range stay, with length 0.
         """
         lengths = self.lengths
-        begin = (
-            (lengths + start if start < 0 else torch.full_like(lengths, start)).clamp(min=0).minimum(lengths)
-        )
+        begin = (lengths + start if start < 0 else torch.full_like(lengths, start)).clamp(min=0).minimum(lengths)
         end = lengths if stop is None else (lengths + stop if stop < 0 else torch.full_like(lengths, stop))
         return self._ranges(begin, end.minimum(lengths).maximum(begin))
 
@@ -145,9 +143,7 @@ class Panel:
                 raise DataError(f"there is no series {quoted(name)}; {hint}")
         chosen = torch.tensor([index_of[name] for name in series], dtype=torch.int64)
         values, offsets = self._gather(self.offsets[chosen], self.lengths[chosen])
-        return replace(
-            self, values=values, offsets=offsets, series=tuple(series), first=self.first[chosen.numpy()]
-        )
+        return replace(self, values=values, offsets=offsets, series=tuple(series), first=self.first[chosen.numpy()])
 
     def stamps(self) -> Stamps:
         """The stamps of all values, series after series."""

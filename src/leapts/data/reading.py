@@ -100,9 +100,7 @@ def file_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise DataError(
-            f"{path} does not exist; check the path (the working directory is {Path.cwd()})"
-        ) from None
+        raise DataError(f"{path} does not exist; check the path (the working directory is {Path.cwd()})") from None
     except PermissionError:
         raise DataError(f"{path} may not be read by this user; change its permissions") from None
     except OSError as error:
@@ -127,9 +125,7 @@ def unzipped(content: bytes, name: str) -> bytes:
     try:
         return gzip.decompress(content)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(
-            f"{name}: the gzip data are cut off or damaged ({error}); copy the file again"
-        ) from error
+        raise DataError(f"{name}: the gzip data are cut off or damaged ({error}); copy the file again") from error
 
 
 def _read_parquet(content: bytes, name: str, id_col: str) -> Table:
@@ -201,8 +197,7 @@ def _read_frame(frame: object) -> Table:
         if hasattr(frame, "collect"):
             raise DataError("the frame is lazy; pass frame.collect()") from None
         raise DataError(
-            f"cannot read series from {quoted(type(frame).__name__)}; "
-            "pass a path, or a pandas, polars or pyarrow frame"
+            f"cannot read series from {quoted(type(frame).__name__)}; pass a path, or a pandas, polars or pyarrow frame"
         ) from None
     kinds: dict[str, FrameKind] = {"polars": "polars", "pyarrow": "pyarrow"}
     return _table(wrapped, name, kind=kinds.get(wrapped.implementation.value, "pandas"), is_text=False)
@@ -215,9 +210,7 @@ def _table(frame: Any, name: str, *, kind: FrameKind, is_text: bool) -> Table:
     table = Table(frame=frame, name=name, kind=kind, is_text=is_text)
     _refuse_repeats(table.columns, name)
     if len(table) == 0:
-        raise DataError(
-            f"{name} has {counted(len(table.columns), 'column')} but no rows; it needs at least one"
-        )
+        raise DataError(f"{name} has {counted(len(table.columns), 'column')} but no rows; it needs at least one")
     return table
 
 

@@ -61,7 +61,5 @@ class Scaler:
         return values.double() * deviation.view(shape) + mean.view(shape)
 
 
-def _segment_mean(
-    values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"]
-) -> Float64[Tensor, " series"]:
+def _segment_mean(values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"]) -> Float64[Tensor, " series"]:
     return torch.segment_reduce(values, "mean", offsets=offsets)

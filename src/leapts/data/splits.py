@@ -43,9 +43,7 @@ def split_by_sizes(panel: Panel, *, val_size: int, test_size: int, input_size: i
     Raises:
         DataError: When a series has nothing left to train on.
     """
-    require_length(
-        panel, val_size + test_size + 1, f"validation ({val_size}), test ({test_size}) and training"
-    )
+    require_length(panel, val_size + test_size + 1, f"validation ({val_size}), test ({test_size}) and training")
     known = panel.head(-test_size) if test_size else panel
     return PanelSplit(
         train=known.head(-val_size) if val_size else known,

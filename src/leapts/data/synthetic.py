@@ -54,9 +54,7 @@ def simulate(scenario: str, *, seed: int = 0, steps: int = PAPER_STEPS) -> Simul
     return SCENARIOS[scenario](np.random.default_rng(seed), steps)
 
 
-def integrate(
-    field: Field, state: Array, *, step: float, steps: int, substeps: int, start: float = 0.0
-) -> Array:
+def integrate(field: Field, state: Array, *, step: float, steps: int, substeps: int, start: float = 0.0) -> Array:
     """Solves `d state / dt = field(t, state)` with classical Runge-Kutta steps of order four.
 
     Args:

@@ -115,9 +115,7 @@ def _in_order(columns: Columns, table: Table, options: PanelOptions) -> _Rows:
     codes, stamps, values = columns.codes, columns.time.stamps, columns.values
     same = codes[1:] == codes[:-1]
     by_row = options.time == "row"
-    sorted_already = not (codes[1:] < codes[:-1]).any() and (
-        by_row or not (same & (stamps[1:] < stamps[:-1])).any()
-    )
+    sorted_already = not (codes[1:] < codes[:-1]).any() and (by_row or not (same & (stamps[1:] < stamps[:-1])).any())
     source = None
     if not sorted_already:
         source = np.argsort(codes, kind="stable") if by_row else np.lexsort((stamps, codes))
@@ -159,12 +157,9 @@ def _frequency(rows: _Rows, table: Table, options: PanelOptions) -> str | int:
             raise DataError(f"{table.name}: {error}") from None
     is_calendar = parse_frequency(options.freq).clock != "steps"
     if is_calendar != (rows.stamps.dtype.kind == "M"):
-        have, want = (
-            ("integer steps", "an integer") if is_calendar else ("dates", "a pandas alias such as 'D'")
-        )
+        have, want = ("integer steps", "an integer") if is_calendar else ("dates", "a pandas alias such as 'D'")
         raise DataError(
-            f"{table.name}: freq={quoted(options.freq)} does not fit a time column of {have}; "
-            f"pass freq as {want}"
+            f"{table.name}: freq={quoted(options.freq)} does not fit a time column of {have}; pass freq as {want}"
         )
     return options.freq
 
@@ -192,11 +187,7 @@ def _other_frequency(rows: _Rows, freq: str | int) -> str:
         likely = infer_frequency(rows.stamps, rows.offsets[:-1], rows.zone)
     except DataError:
         likely = freq
-    return (
-        "pass the freq= the stamps have"
-        if likely == freq
-        else f"pass freq={quoted(likely)}, as the stamps look"
-    )
+    return "pass the freq= the stamps have" if likely == freq else f"pass freq={quoted(likely)}, as the stamps look"
 
 
 def _complete(

@@ -101,9 +101,7 @@ class Windows:
 class AlignedWindows:
     """All windows of aligned series, with all of them as variates of each window."""
 
-    def __init__(
-        self, matrix: Float[Tensor, "series time"], input_size: int, horizon: int, *, step: int = 1
-    ) -> None:
+    def __init__(self, matrix: Float[Tensor, "series time"], input_size: int, horizon: int, *, step: int = 1) -> None:
         """Counts the windows.
 
         Args:
