@@ -1,5 +1,6 @@
 import hashlib
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -37,6 +38,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, CONTENT[:-1] + b"?")
         if self.path == "/cut":
             return self.answer(200, CONTENT[:1000], {"Content-Length": str(len(CONTENT))})
+        if self.path == "/silent":
+            return time.sleep(1)
         if self.path == "/unannounced":
             return self.answer(200, CONTENT, announce=False)
         if asked and self.path == "/file":
@@ -158,6 +161,11 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
         download(f"http://127.0.0.1:{port}/a", tmp_path / "a", timeout=5.0)
 
 
+def test_a_server_that_falls_silent_is_given_up(server: str, tmp_path: Path) -> None:
+    with pytest.raises(DownloadError, match=r"broke off \(.*timed out\); check the connection and run again"):
+        download(server + "/silent", tmp_path / "a", timeout=0.1)
+
+
 @pytest.mark.parametrize("path", ["/file", "/unannounced"])
 def test_more_bytes_than_allowed_are_refused(server: str, tmp_path: Path, path: str) -> None:
     seen = [0]
@@ -194,6 +202,17 @@ def test_fetching_leaves_files_that_are_there_alone(server: str, tmp_path: Path)
     assert fetch(row, folder) == [folder / "a.csv"]
     assert fetch(row, folder) == [folder / "a.csv"]
     assert Handler.ranges == [None]  # one request
+
+
+def test_every_part_that_can_be_had_is_fetched(server: str, tmp_path: Path) -> None:
+    row = dataset(
+        StoredFile(name="train.csv", part="train", url=server + "/file", checksum=GIT),
+        StoredFile(name="test.csv", part="test", url=server + "/file"),
+        StoredFile(name="naive2.parquet", part="naive2"),
+    )
+    assert [path.name for path in fetch(row, tmp_path)] == ["train.csv", "test.csv"]
+    copied = fetch(row, tmp_path / "copy", from_dir=tmp_path)
+    assert [path.name for path in copied] == ["train.csv", "test.csv"]
 
 
 def test_files_from_a_folder_are_checked_too(tmp_path: Path) -> None:

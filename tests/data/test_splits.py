@@ -50,7 +50,7 @@ def test_every_step_of_the_test_span_is_forecast_and_no_other(input_size: int, h
     parts = split_at(counting(100), split, input_size)
     windows = AlignedWindows(parts.test.matrix(), input_size, horizon)
     future = windows.gather(torch.arange(len(windows))).future[:, 0]
-    assert future.unique().tolist() == list(range(80, 100))  # type: ignore[no-untyped-call]
+    assert future.unique().tolist() == list(range(80, 100))
     assert len(windows) == 20 - horizon + 1
 
 

@@ -1,5 +1,6 @@
 """`Panel`: validated series, ragged or aligned, as one flat tensor."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -129,7 +130,7 @@ class Panel:
         lengths = self.lengths
         return self._ranges((lengths - steps).clamp(min=0), lengths)
 
-    def select(self, series: list[str | int]) -> "Panel":
+    def select(self, series: Sequence[str | int]) -> "Panel":
         """The named series, in the order asked for.
 
         Raises:
