@@ -144,9 +144,10 @@ def _refuse_nulls(data: pa.ChunkedArray | pa.Array, table: Table, name: str, wha
 
 def _refuse_dates_as_integers(steps: npt.NDArray[Any], table: Table, name: str) -> None:
     """Refuses 20240131 and the like, which would be steps with a gap after every month."""
-    year, rest = np.divmod(steps, 10_000)
-    month, day = np.divmod(rest, 100)
-    looks = (year >= 1800) & (year <= 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    if steps.min() < 1800_01_01 or steps.max() > 2200_12_31:
+        return
+    month, day = np.divmod(steps % 10_000, 100)
+    looks = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     if looks.all():
         raise DataError(
             f"{table.name}: column {quoted(name)} holds integers that look like dates (first {steps[0]}); {WRITE_ISO}"
