@@ -11,3 +11,11 @@ class ConfigError(LeapTSError, ValueError):
 
 class ShapeError(LeapTSError, ValueError):
     """A tensor does not have the shape the model was built for."""
+
+
+class DataError(LeapTSError, ValueError):
+    """The data, or the way they were described, cannot be forecast from as they are."""
+
+
+class DownloadError(LeapTSError, OSError):
+    """A file could not be downloaded, or is not the file it should be."""

@@ -1,0 +1,223 @@
+"""Single columns: time stamps, numbers and series names, from Arrow data to numpy, checked on the way."""
+
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from leapts.data.frequency import Stamps
+from leapts.data.reading import Table
+from leapts.data.wording import quoted
+from leapts.errors import DataError
+
+UTC_OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})$"
+WRITE_ISO = "write time stamps as 2024-01-31 or 2024-01-31 13:00:00"
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """Time stamps in one form.
+
+    Attributes:
+        stamps: int64 steps, or datetime64[us], in UTC when there is a zone.
+        zone: The time zone of aware stamps.
+        dtype: The Arrow type that came in, or that text was read as, for the output to have too.
+    """
+
+    stamps: Stamps
+    zone: str | None
+    dtype: str
+
+
+def time_column(table: Table, name: str) -> TimeColumn:
+    """The time column: integers, dates, time stamps with or without a zone, or text that spells them."""
+    data = table.column(name)
+    _refuse_nulls(data, table, name, "time stamp")
+    if pa.types.is_dictionary(data.type):
+        data = data.cast(data.type.value_type)
+    if _is_text(data.type):
+        data = _parsed(data, table, name)
+    if pa.types.is_integer(data.type):
+        steps = _numpy(data.cast(pa.int64()))
+        _refuse_dates_as_integers(steps, table, name)
+        return TimeColumn(steps, None, str(data.type))
+    if pa.types.is_date(data.type):
+        return TimeColumn(_numpy(data.cast(pa.timestamp("us"))), None, str(data.type))
+    if "period" in str(data.type):
+        raise DataError(
+            f"{table.name}: column {quoted(name)} holds periods, not time stamps; "
+            f"pass frame.assign({name}=frame[{name!r}].dt.to_timestamp())"
+        )
+    if not pa.types.is_timestamp(data.type):
+        raise DataError(
+            f"{table.name}: column {quoted(name)} holds {data.type}, not time stamps (first value "
+            f"{quoted(data[0].as_py())}); {WRITE_ISO}, or number the steps with integers"
+        )
+    try:
+        stamps = _numpy(data.cast(pa.timestamp("us", tz=data.type.tz)))
+    except pa.ArrowInvalid:
+        raise DataError(
+            f"{table.name}: column {quoted(name)} holds time stamps finer than a microsecond; "
+            "round them, or number the steps with integers"
+        ) from None
+    return TimeColumn(stamps.astype("datetime64[us]"), data.type.tz, f"timestamp[{data.type.unit}]")
+
+
+def number_column(table: Table, name: str) -> npt.NDArray[np.float64]:
+    """A column of values as float64; missing ones become NaN."""
+    data = table.column(name)
+    if pa.types.is_null(data.type):
+        data = data.cast(pa.float64())
+    if pa.types.is_dictionary(data.type):
+        data = data.cast(data.type.value_type)
+    if _is_text(data.type):
+        data = _numbers_from_text(data, table, name)
+    if not (pa.types.is_integer(data.type) or pa.types.is_floating(data.type) or pa.types.is_decimal(data.type)):
+        raise DataError(
+            f"{table.name}: column {quoted(name)} holds {data.type}, not numbers (first value "
+            f"{quoted(data[0].as_py())}); convert or drop it"
+        )
+    return _numpy(data.cast(pa.float64(), safe=False)).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class NameColumn:
+    """Series names, each once in the order of first appearance, and for each row which of them it is."""
+
+    names: tuple[str | int, ...]
+    codes: npt.NDArray[np.int32]
+
+
+def name_column(table: Table, name: str) -> NameColumn:
+    """The column of series names: text or integers."""
+    data = table.column(name)
+    if not pa.types.is_dictionary(data.type):
+        data = data.dictionary_encode()
+    array = data.unify_dictionaries().combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # no rows or several chunks, depending on the version
+        array = array.chunk(0)
+    _refuse_nulls(array.indices, table, name, "series name")
+    kind = array.dictionary.type
+    if not (_is_text(kind) or pa.types.is_integer(kind)):
+        raise DataError(
+            f"{table.name}: column {quoted(name)} holds {kind}, not series names (text or integers); convert it to text"
+        )
+    codes = array.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    first_row = np.full(len(array.dictionary), len(codes), dtype=np.int64)
+    first_row[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the last write wins: the first appearance
+    order = np.argsort(first_row, kind="stable")[: int((first_row < len(codes)).sum())]
+    names = array.dictionary.take(pa.array(order)).to_pylist()
+    if "" in names:
+        place = table.place(int(first_row[order[names.index("")]]))
+        raise DataError(
+            f"{table.name}: column {quoted(name)} has no series name at {place}; fill it in or drop the row"
+        )
+    if not np.array_equal(order, np.arange(len(first_row))):
+        rank = np.zeros(len(first_row), dtype=np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        codes = rank[codes]
+    return NameColumn(tuple(names), codes)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _numpy(data: pa.ChunkedArray) -> npt.NDArray[np.generic]:
+    return np.asarray(data.to_numpy())
+
+
+def _refuse_nulls(data: pa.ChunkedArray | pa.Array, table: Table, name: str, what: str) -> None:
+    if data.null_count:
+        row = pc.index(pc.is_null(data), True).as_py()
+        raise DataError(
+            f"{table.name}: column {quoted(name)} has no {what} at {table.place(row)} "
+            f"({data.null_count} missing in all); fill it in or drop the row"
+        )
+
+
+def _refuse_dates_as_integers(steps: npt.NDArray[Any], table: Table, name: str) -> None:
+    """Refuses 20240131 and the like, which would be steps with a gap after every month."""
+    if steps.min() < 1800_01_01 or steps.max() > 2200_12_31:
+        return
+    month, day = np.divmod(steps % 10_000, 100)
+    looks = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    if looks.all():
+        raise DataError(
+            f"{table.name}: column {quoted(name)} holds integers that look like dates (first {steps[0]}); {WRITE_ISO}"
+        )
+
+
+def _first(mask: npt.NDArray[np.bool_]) -> int | None:
+    return int(mask.argmax()) if mask.any() else None
+
+
+def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
+    """Text as time stamps: ISO 8601, or days and months in the one order that reads every row."""
+    text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
+    aware = text.str.contains(UTC_OFFSET, regex=True).to_numpy(dtype=bool) & text.str.contains(":").to_numpy(dtype=bool)
+    odd = _first(aware != aware[0])
+    if odd is not None:
+        raise DataError(
+            f"{table.name}: column {quoted(name)} mixes time stamps with and without a time zone: "
+            f"{quoted(text[0])} at {table.place(0)}, {quoted(text[odd])} at {table.place(odd)}; "
+            "write all alike"
+        )
+    stamps = pd.to_datetime(text, format="ISO8601", errors="coerce", utc=bool(aware[0]))
+    bad = _first(stamps.isna().to_numpy())
+    if bad == 0:
+        other = _parsed_by_convention(text, table, name)
+        bad = _first(other.isna().to_numpy())
+        stamps = other
+    if bad is not None:
+        raise DataError(
+            f"{table.name}: column {quoted(name)} has no readable time stamp at {table.place(bad)}: "
+            f"{quoted(text[bad])}; {WRITE_ISO}, or number the steps with integers"
+        )
+    unit = pa.timestamp("us", tz="UTC" if aware[0] else None)
+    return pa.chunked_array([pa.array(stamps.dt.as_unit("us"), type=unit)])
+
+
+def _parsed_by_convention(text: "pd.Series[str]", table: Table, name: str) -> "pd.Series[pd.Timestamp]":
+    """Day first or month first, whichever reads more; refused when both read all rows and differ."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        day_first = pd.to_datetime(text, errors="coerce", dayfirst=True)
+        month_first = pd.to_datetime(text, errors="coerce", dayfirst=False)
+    day_first, month_first = _without_zone(day_first), _without_zone(month_first)
+    if not day_first.isna().any() and not month_first.isna().any() and not day_first.equals(month_first):
+        row = int((day_first != month_first).to_numpy().argmax())
+        raise DataError(
+            f"{table.name}: column {quoted(name)} can be read with the day or the month first: "
+            f"{quoted(text[row])} at {table.place(row)}; {WRITE_ISO}"
+        )
+    return day_first if day_first.isna().sum() < month_first.isna().sum() else month_first
+
+
+def _without_zone(stamps: "pd.Series[pd.Timestamp]") -> "pd.Series[pd.Timestamp]":
+    if isinstance(stamps.dtype, pd.DatetimeTZDtype) or stamps.dtype == object:
+        return pd.Series(pd.NaT, index=stamps.index, dtype="datetime64[us]")
+    return stamps
+
+
+def _numbers_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
+    text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
+    blank = text.isna() | (text == "")
+    numbers = pd.to_numeric(text.mask(blank), errors="coerce")
+    bad = _first((numbers.isna() & ~blank & ~text.str.lower().isin(["nan", "na", "null", "none"])).to_numpy(dtype=bool))
+    if bad is None:
+        return pa.chunked_array([pa.array(numbers.astype(np.float64).to_numpy())])
+    value = str(text[bad])
+    if re.fullmatch(r"[+-]?\d+,\d+", value):
+        cure = "write decimals with a point, as 3.14"
+    elif re.fullmatch(r"[+-]?\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", value):
+        cure = "write numbers without separators between the thousands"
+    else:
+        cure = "correct or drop it (the whole column, if it holds labels)"
+    raise DataError(f"{table.name}: column {quoted(name)} has no number at {table.place(bad)}: {quoted(value)}; {cure}")

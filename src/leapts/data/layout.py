@@ -1,0 +1,111 @@
+"""Telling long frames (one row for each series and stamp) from wide ones (one column for each series)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from leapts.data.columns import TimeColumn, name_column, number_column, time_column
+from leapts.data.options import PanelOptions
+from leapts.data.reading import Table
+from leapts.data.wording import listed, nearest, quoted
+from leapts.errors import DataError
+
+USUAL_TIME_NAMES = ("ds", "date", "datetime", "time", "timestamp", "year", "t", "index")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a frame holds, whichever way it is laid out.
+
+    Attributes:
+        names: The series.
+        codes: For each row which series it belongs to; all zero in a wide frame, whose rows belong to all.
+        time: The stamps, one for each row.
+        values: [1, rows] in a long frame, [series, rows] in a wide one.
+        time_col: The name of the time column.
+        is_wide: Which of the two it was.
+    """
+
+    names: tuple[str | int, ...]
+    codes: npt.NDArray[np.int32]
+    time: TimeColumn
+    values: npt.NDArray[np.float64]
+    time_col: str
+    is_wide: bool
+
+
+def columns_of(table: Table, options: PanelOptions) -> Columns:
+    """Reads the columns that matter, having decided on the layout."""
+    layout = options.layout
+    if layout == "auto":
+        has_target, has_id = options.target_col in table.columns, options.id_col in table.columns
+        layout = "wide" if not has_target and not has_id and _time_name(table, options) else "long"
+    return _wide(table, options) if layout == "wide" else _long(table, options)
+
+
+def _long(table: Table, options: PanelOptions) -> Columns:
+    for option, name in (("time_col", options.time_col), ("target_col", options.target_col)):
+        _require(table, option, name)
+    if options.id_col in table.columns:
+        ids = name_column(table, options.id_col)
+        names, codes = ids.names, ids.codes
+    else:  # a single series goes by the name of its values
+        names, codes = (options.target_col,), np.zeros(len(table), dtype=np.int32)
+    time = _time(table, options, options.time_col)
+    values = number_column(table, options.target_col)[None]
+    return Columns(names, codes, time, values, options.time_col, is_wide=False)
+
+
+def _wide(table: Table, options: PanelOptions) -> Columns:
+    time_col = _time_name(table, options)
+    if time_col is None:
+        _require(table, "time_col", options.time_col)
+        raise AssertionError("unreachable: the time column is there")
+    names = tuple(name for name in table.columns if name != time_col)
+    if not names:
+        raise DataError(f"{table.name} has only the time column {quoted(time_col)}; add one column for each series")
+    for name in names:
+        if not name or name.startswith(("Unnamed: ", "__index_level_")):
+            raise DataError(
+                f"{table.name}: column {quoted(name)} looks like row numbers, not a series; name or drop it "
+                "(pandas writes them unless told index=False)"
+            )
+    values = np.empty((len(names), len(table)))
+    for index, name in enumerate(names):
+        values[index] = number_column(table, name)
+    codes = np.zeros(len(table), dtype=np.int32)
+    return Columns(names, codes, _time(table, options, time_col), values, time_col, is_wide=True)
+
+
+def _time(table: Table, options: PanelOptions, name: str) -> TimeColumn:
+    if options.time == "calendar":
+        return time_column(table, name)
+    return TimeColumn(np.arange(1, len(table) + 1, dtype=np.int64), None, "int64")
+
+
+def _time_name(table: Table, options: PanelOptions) -> str | None:
+    """The time column of a wide frame: as named, by a usual name, or the one that holds stamps."""
+    if options.time_col in table.columns:
+        return options.time_col
+    folded = {name.casefold(): name for name in reversed(table.columns)}
+    for usual in USUAL_TIME_NAMES:
+        if usual in folded:
+            return folded[usual]
+    temporal = [name for name in table.columns if pa.types.is_temporal(table.column(name).type)]
+    return temporal[0] if len(temporal) == 1 else None
+
+
+def _require(table: Table, option: str, name: str) -> None:
+    if name in table.columns:
+        return
+    near = nearest(name, table.columns)
+    if near is None and option == "time_col":
+        near = next((known for known in table.columns if known.casefold() in USUAL_TIME_NAMES), None)
+    hint = f"did you mean {option}={quoted(near)}?" if near else f"pass {option}="
+    index = getattr(table.frame.to_native(), "index", None)
+    if option == "time_col" and isinstance(index, pd.DatetimeIndex | pd.PeriodIndex):
+        hint = "the time stamps are in its index: pass frame.reset_index()"
+    raise DataError(f"{table.name} has no column {quoted(name)}, only {listed(table.columns)}; {hint}")

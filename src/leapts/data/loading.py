@@ -1,0 +1,154 @@
+"""From a name in the catalogue to a `Panel`. Reads what is there, or simulates; never downloads."""
+
+import io
+import os
+import zipfile
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from leapts.data.catalogue import Dataset, StoredFile, bundled_file, find
+from leapts.data.options import PanelOptions
+from leapts.data.panel import Panel
+from leapts.data.reading import file_bytes, unzipped
+from leapts.data.synthetic import simulate
+from leapts.data.validation import read_panel
+from leapts.data.wording import listed, quoted
+from leapts.errors import DataError
+
+FOLDER_VARIABLE = "LEAPTS_DATA"
+
+
+def load(name: str, root: str | Path | None = None, *, part: str | None = None, seed: int = 0) -> Panel:
+    """Loads a set of the catalogue.
+
+    Args:
+        name: Its name.
+        root: The folder its file is in; the environment variable `LEAPTS_DATA` if left out.
+        part: Which part, for sets kept in several (M4: `train`, `test`, `naive2`); the first if left out.
+        seed: Of the simulation, for synthetic sets.
+
+    Raises:
+        DataError: When there is no such set, its file is not there, or holds something else.
+    """
+    return load_dataset(find(name), root, part=part, seed=seed)
+
+
+def load_dataset(dataset: Dataset, root: str | Path | None = None, *, part: str | None = None, seed: int = 0) -> Panel:
+    """Loads the set of a catalogue row, see `load`."""
+    if part is not None and part not in dataset.parts:
+        raise DataError(f"{dataset.name} has no part {quoted(part)}; it has {listed(dataset.parts)}")
+    if dataset.kind == "synthetic":
+        simulation = simulate(dataset.name, seed=seed)
+        return Panel.from_matrix(torch.from_numpy(simulation.values), series=simulation.series)
+    wanted = part or dataset.parts[0]
+    if dataset.kind == "bundled":
+        with resources.as_file(bundled_file(dataset)) as path:
+            panel = _read(dataset, path)
+    else:
+        panel = _read(dataset, _stored(dataset, data_folder(root), wanted))
+    if wanted == dataset.parts[0]:
+        _require_size(dataset, panel)
+    return panel
+
+
+def data_folder(root: str | Path | None = None) -> Path:
+    """The folder data sets are kept in: the one given, or the one `LEAPTS_DATA` names.
+
+    Raises:
+        DataError: When neither is.
+    """
+    named = root if root is not None else os.environ.get(FOLDER_VARIABLE)
+    if not named:
+        raise DataError(f"which folder are the data sets in? pass it, or set {FOLDER_VARIABLE}")
+    return Path(named).expanduser()
+
+
+def stored_file(dataset: Dataset, folder: Path, part: str) -> Path | None:
+    """The first of the forms of a part that is in the folder, if any is."""
+    for file in files_of(dataset, part):
+        if (folder / file.name).is_file():
+            return folder / file.name
+    return None
+
+
+def files_of(dataset: Dataset, part: str) -> list[StoredFile]:
+    """The forms a part may be kept in, the best first."""
+    return [file for file in dataset.files if file.part == part]
+
+
+def _stored(dataset: Dataset, folder: Path, part: str) -> Path:
+    path = stored_file(dataset, folder, part)
+    if path is None:
+        files = files_of(dataset, part)
+        names = " or ".join(file.name for file in files)
+        fetchable = any(file.url for file in files)
+        cure = f"run: leapts datasets fetch {dataset.name}" if fetchable else f"get it from {dataset.page}"
+        raise DataError(f"{dataset.name} is not in {folder} (looked for {names}); {cure}")
+    return path
+
+
+def _read(dataset: Dataset, path: Path) -> Panel:
+    if path.name.endswith(".npz"):
+        return _read_npz(path)
+    if path.name.endswith(".txt.gz"):
+        return _read_text_matrix(path)
+    if dataset.length is None:
+        return _read_m4_lines(path) if path.suffix == ".csv" else read_panel(path, _M4_OPTIONS)
+    options = PanelOptions(layout="wide", freq=dataset.freq, time=dataset.time)
+    return read_panel(path, options)
+
+
+_M4_OPTIONS = PanelOptions(id_col="id", time_col="t", layout="long", freq=1)
+
+
+def _read_npz(path: Path) -> Panel:
+    """Traffic as [time, sensors, quantities], of which the first is the flow."""
+    try:
+        with np.load(io.BytesIO(file_bytes(path)), allow_pickle=False) as arrays:
+            flow = arrays["data"][..., 0]
+    except (KeyError, ValueError, OSError, IndexError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path.name} holds no array 'data' of numbers ({error}); copy the file again") from error
+    return Panel.from_matrix(torch.from_numpy(np.ascontiguousarray(flow.T, dtype=np.float64)))
+
+
+def _read_text_matrix(path: Path) -> Panel:
+    """Lines of numbers with commas between, one line a step, without header or stamps."""
+    content = unzipped(file_bytes(path), path.name)
+    try:
+        matrix = np.loadtxt(io.BytesIO(content), delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise DataError(f"{path.name} is not a matrix of numbers ({error}); copy the file again") from error
+    return Panel.from_matrix(torch.from_numpy(np.ascontiguousarray(matrix.T)))
+
+
+def _read_m4_lines(path: Path) -> Panel:
+    """M4's own form: a header, then one line a series: its name, its values, and commas up to the longest."""
+    names, series = [], []
+    for number, line in enumerate(file_bytes(path).decode("utf-8").splitlines()[1:], start=2):
+        name, *cells = line.replace('"', "").rstrip(", ").split(",")
+        try:
+            series.append(np.array(cells, dtype=np.float64))
+        except ValueError as error:
+            raise DataError(f"{path.name}: line {number} holds something else than numbers ({error})") from error
+        names.append(name)
+    lengths = [0, *(len(values) for values in series)]
+    return Panel(
+        values=torch.from_numpy(np.concatenate(series)),
+        offsets=torch.tensor(lengths).cumsum(0),
+        series=tuple(names),
+        first=np.ones(len(names), dtype=np.int64),
+        freq=1,
+    )
+
+
+def _require_size(dataset: Dataset, panel: Panel) -> None:
+    if len(panel) == dataset.series and len(panel.values) == dataset.observations:
+        return
+    raise DataError(
+        f"{dataset.name} has {dataset.series:,} series with {dataset.observations:,} values in all, but this "
+        f"file has {len(panel):,} with {len(panel.values):,}; it is a part or another version: "
+        f"get it from {dataset.page}"
+    )

@@ -1,0 +1,185 @@
+"""`Panel`: validated series, ragged or aligned, as one flat tensor."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from leapts.data.frequency import Stamps, future_stamps, stamps_at
+from leapts.data.reading import FrameKind
+from leapts.data.wording import listed, nearest, quoted
+from leapts.errors import DataError
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameStyle:
+    """What the frame that came in looked like, so that the frame that goes out looks the same.
+
+    Attributes:
+        kind: Which library's frame.
+        id_col: The column of series names.
+        time_col: The column of time stamps.
+        target_col: The column of values.
+        time_type: The Arrow type of the time column, without its zone: `timestamp[us]`, `date32[day]`.
+    """
+
+    kind: FrameKind = "pandas"
+    id_col: str = "unique_id"
+    time_col: str = "ds"
+    target_col: str = "y"
+    time_type: str = "int64"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Panel:
+    """Series after series in one flat tensor, each without gaps, in the order of time.
+
+    Values are float64, because a value such as 1e9 plus noise loses its noise in float32; they become float32
+    only once standardised.
+
+    Attributes:
+        values: All values.
+        offsets: Where each series starts, and at the end where the last one stops.
+        series: The names, in the order of first appearance.
+        first: Each series' first stamp: int64, or datetime64[us], in UTC when there is a zone.
+        freq: The frequency, a pandas alias or an integer step.
+        zone: The time zone of aware stamps.
+        style: What the frame looked like that this came from.
+    """
+
+    values: Float64[Tensor, " rows"]
+    offsets: Int64[Tensor, " borders"]
+    series: tuple[str | int, ...]
+    first: Stamps
+    freq: str | int
+    zone: str | None = None
+    style: FrameStyle = field(default_factory=FrameStyle)
+
+    @classmethod
+    def from_matrix(
+        cls, values: Float64[Tensor, "series time"], *, series: tuple[str | int, ...] | None = None
+    ) -> "Panel":
+        """A panel of aligned series with integer steps 1, 2, 3 ..., without copying.
+
+        Args:
+            values: One row for each series.
+            series: Their names; `0`, `1`, `2` ... if left out.
+        """
+        count, length = values.shape
+        return cls(
+            values=values.contiguous().view(-1),
+            offsets=torch.arange(count + 1) * length,
+            series=tuple(str(index) for index in range(count)) if series is None else series,
+            first=np.ones(count, dtype=np.int64),
+            freq=1,
+        )
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    def __repr__(self) -> str:
+        lengths = self.lengths
+        span = f"{int(lengths.min())}..{int(lengths.max())}" if len(self) else "0"
+        return f"Panel({len(self)} series of {span} steps, freq={self.freq!r})"
+
+    @property
+    def lengths(self) -> Int64[Tensor, " series"]:
+        """How many values each series has."""
+        return self.offsets.diff()
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether all series start together and are of one length, and so form a matrix."""
+        lengths = self.lengths
+        return bool((lengths == lengths[:1]).all()) and bool((self.first == self.first[:1]).all())
+
+    def matrix(self) -> Float64[Tensor, "series time"]:
+        """The values as [series, time], a view.
+
+        Raises:
+            DataError: When the series are not aligned.
+        """
+        if not self.is_aligned:
+            raise DataError(
+                f"the {len(self)} series differ in their first stamp or their length (from "
+                f"{int(self.lengths.min())} to {int(self.lengths.max())}), so they form no matrix; "
+                "cut them to a common span"
+            )
+        return self.values.view(len(self), -1)
+
+    def slice(self, start: int, stop: int | None = None) -> "Panel":
+        """The steps from `start` up to `stop` of each series, counted as Python slices count.
+
+        Series without any step in that range stay, with length 0.
+        """
+        lengths = self.lengths
+        begin = (lengths + start if start < 0 else torch.full_like(lengths, start)).clamp(min=0).minimum(lengths)
+        end = lengths if stop is None else (lengths + stop if stop < 0 else torch.full_like(lengths, stop))
+        return self._ranges(begin, end.minimum(lengths).maximum(begin))
+
+    def head(self, steps: int) -> "Panel":
+        """The first steps of each series; all but the last `-steps`, when negative."""
+        return self.slice(0, steps)
+
+    def tail(self, steps: int) -> "Panel":
+        """The last steps of each series: all of a series that has fewer, none for 0."""
+        lengths = self.lengths
+        return self._ranges((lengths - steps).clamp(min=0), lengths)
+
+    def select(self, series: Sequence[str | int]) -> "Panel":
+        """The named series, in the order asked for.
+
+        Raises:
+            DataError: When there is no such series, with the nearest name.
+        """
+        index_of = {name: index for index, name in enumerate(self.series)}
+        for name in series:
+            if name not in index_of:
+                near = nearest(str(name), [str(known) for known in self.series])
+                hint = f"did you mean {quoted(near)}?" if near else f"there are {listed(self.series)}"
+                raise DataError(f"there is no series {quoted(name)}; {hint}")
+        chosen = torch.tensor([index_of[name] for name in series], dtype=torch.int64)
+        values, offsets = self._gather(self.offsets[chosen], self.lengths[chosen])
+        return replace(self, values=values, offsets=offsets, series=tuple(series), first=self.first[chosen.numpy()])
+
+    def stamps(self) -> Stamps:
+        """The stamps of all values, series after series."""
+        lengths = self.lengths
+        positions = _steps_within(lengths)
+        return stamps_at(np.repeat(self.first, lengths.numpy()), positions.numpy(), self.freq, self.zone)
+
+    def last(self) -> Stamps:
+        """Each series' last stamp."""
+        steps = (self.lengths - 1).clamp(min=0).numpy()
+        return stamps_at(self.first, steps, self.freq, self.zone)
+
+    def future(self, h: int) -> npt.NDArray[np.generic]:
+        """The `h` stamps that follow each series, as [series, h]."""
+        return future_stamps(self.last(), self.freq, h, self.zone)
+
+    def _ranges(self, begin: Int64[Tensor, " series"], end: Int64[Tensor, " series"]) -> "Panel":
+        """The part of each series from `begin` to `end`."""
+        first = stamps_at(self.first, begin.numpy(), self.freq, self.zone)
+        if self.is_aligned and len(self):
+            start, length = int(begin[0]), int(end[0] - begin[0])
+            values = self.matrix()[:, start : start + length].reshape(-1)
+            return replace(self, values=values, offsets=torch.arange(len(self) + 1) * length, first=first)
+        values, offsets = self._gather(self.offsets[:-1] + begin, end - begin)
+        return replace(self, values=values, offsets=offsets, first=first)
+
+    def _gather(
+        self, starts: Int64[Tensor, " chosen"], lengths: Int64[Tensor, " chosen"]
+    ) -> tuple[Float64[Tensor, " rows"], Int64[Tensor, " borders"]]:
+        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        index = starts.repeat_interleave(lengths) + _steps_within(lengths)
+        return self.values.index_select(0, index), offsets
+
+
+def _steps_within(lengths: Int64[Tensor, " series"]) -> Int64[Tensor, " rows"]:
+    """0, 1, 2 ... for each series, one after the other."""
+    starts = lengths.cumsum(0) - lengths
+    return torch.arange(int(lengths.sum())) - starts.repeat_interleave(lengths)

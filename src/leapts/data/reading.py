@@ -1,0 +1,220 @@
+"""From a path, standard input or a frame to a `Table`: columns by name, nothing interpreted yet."""
+
+import gzip
+import io
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from leapts.data.wording import counted, listed, quoted
+from leapts.errors import DataError
+
+FrameKind = Literal["pandas", "polars", "pyarrow"]
+
+PARQUET_MAGIC = b"PAR1"
+GZIP_MAGIC = b"\x1f\x8b"
+FOREIGN_MAGIC = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+    b"%PDF": "a PDF",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUM": "a numpy array",
+    b"ARROW1": "an Arrow (Feather) file",
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+}
+NULL_SPELLINGS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by name, with what an error message needs to say where they came from.
+
+    Attributes:
+        frame: The columns.
+        name: What messages call it: the file name, "standard input" or "the frame".
+        kind: The kind of frame that came in, so that the same kind can come out.
+        is_text: Whether the rows are lines of a text file, which readers count from 1 with the header first.
+    """
+
+    frame: nw.DataFrame[Any]
+    name: str
+    kind: FrameKind
+    is_text: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return [str(name) for name in self.frame.columns]
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def place(self, row: int) -> str:
+        """Where a reader finds the row: the line of a text file, the position in a frame."""
+        return f"line {row + 2}" if self.is_text else f"row {row} (counted from 0)"
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One column as Arrow data; mixed Python objects become text, for validation to refuse."""
+        native_name = self.frame.columns[self.columns.index(name)]
+        series = self.frame.get_column(native_name)
+        try:
+            data = series.to_arrow()
+        except (pa.ArrowException, TypeError, ValueError):
+            data = pa.array([None if value is None else str(value) for value in series.to_list()])
+        return data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
+
+
+def read_table(source: str | Path | object, *, id_col: str = "unique_id") -> Table:
+    """Reads a CSV, gzipped CSV or Parquet file (told apart by content), standard input (`-`), or a frame.
+
+    Args:
+        source: A path, `-`, or a pandas, polars or pyarrow frame.
+        id_col: The column of series names, read as text from a CSV so that `007` stays `007`.
+
+    Raises:
+        DataError: With the name of the source and the cure.
+    """
+    if isinstance(source, str) and source == "-":
+        return _read_bytes(sys.stdin.buffer.read(), "standard input", id_col)
+    if isinstance(source, str | Path):
+        path = Path(source)
+        return _read_bytes(file_bytes(path), path.name, id_col)
+    return _read_frame(source)
+
+
+def file_bytes(path: Path) -> bytes:
+    """All of a file; what may be in the way of reading it is a `DataError` with the cure."""
+    if path.is_dir():
+        inside = sorted(entry.name for entry in path.iterdir() if entry.is_file())
+        hint = f"; it holds {listed(inside)}" if inside else ""
+        raise DataError(f"{path} is a directory; pass one file{hint}")
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist; check the path (the working directory is {Path.cwd()})") from None
+    except PermissionError:
+        raise DataError(f"{path} may not be read by this user; change its permissions") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}); check the path") from error
+
+
+def _read_bytes(content: bytes, name: str, id_col: str) -> Table:
+    if content.startswith(GZIP_MAGIC):
+        content = unzipped(content, name)
+    if not content.strip():
+        raise DataError(f"{name} is empty; it needs a header line and at least one row")
+    if content.startswith(PARQUET_MAGIC):
+        return _read_parquet(content, name, id_col)
+    for magic, what in FOREIGN_MAGIC.items():
+        if content.startswith(magic):
+            raise DataError(f"{name} is {what}; save the table as CSV (gzip is fine) or Parquet")
+    return _read_csv(content, name, id_col)
+
+
+def unzipped(content: bytes, name: str) -> bytes:
+    """The content of gzip data; `name` is what messages call them."""
+    try:
+        return gzip.decompress(content)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{name}: the gzip data are cut off or damaged ({error}); copy the file again") from error
+
+
+def _read_parquet(content: bytes, name: str, id_col: str) -> Table:
+    buffer = pa.BufferReader(content)
+    try:
+        columns = pa.parquet.read_schema(buffer).names
+        buffer.seek(0)
+        # Names repeat on every row: as a dictionary they cost four bytes a row.
+        dictionaries = [id_col] if columns.count(id_col) == 1 else None
+        frame = pa.parquet.read_table(buffer, read_dictionary=dictionaries, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"{name}: the Parquet data are cut off or damaged ({_first_line(error)}); copy the file again"
+        ) from error
+    return _table(frame, name, kind="pandas", is_text=False)
+
+
+def _read_csv(content: bytes, name: str, id_col: str) -> Table:
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{name} is encoded as UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)")
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{name}: line {line} holds byte 0x{content[error.start]:02x}, which is not UTF-8; "
+            "save it as UTF-8 (iconv -f LATIN1 -t UTF-8, if it came from an old spreadsheet)"
+        ) from None
+    header, _, rest = content.strip().partition(b"\n")
+    if not rest:
+        raise DataError(f"{name} has a header but no rows; it needs at least one")
+    try:
+        frame = pa.csv.read_csv(
+            io.BytesIO(content),
+            read_options=pa.csv.ReadOptions(use_threads=False),
+            parse_options=pa.csv.ParseOptions(delimiter=_delimiter(header)),
+            convert_options=pa.csv.ConvertOptions(
+                column_types={id_col: pa.dictionary(pa.int32(), pa.string())},
+                null_values=NULL_SPELLINGS,
+            ),
+        )
+    except pa.ArrowException as error:
+        raise DataError(
+            f"{name} is not a table of comma-separated values ({_first_line(error)}); "
+            "every line needs as many values as the header"
+        ) from error
+    frame = frame.rename_columns([column.strip() for column in frame.column_names])
+    return _table(frame, name, kind="pandas", is_text=True)
+
+
+def _delimiter(header: bytes) -> str:
+    """The separator most common in the header; a comma when none is."""
+    return max((",", ";", "\t", "|"), key=lambda separator: header.count(separator.encode()))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0][:200]
+
+
+def _read_frame(frame: object) -> Table:
+    name = "the frame"
+    try:
+        wrapped = nw.from_native(frame, eager_only=True)  # type: ignore[call-overload]
+    except nw.exceptions.DuplicateError:
+        columns = frame.column_names if isinstance(frame, pa.Table) else getattr(frame, "columns", [])
+        _refuse_repeats([str(column) for column in columns], name)
+        raise
+    except TypeError:
+        if hasattr(frame, "collect"):
+            raise DataError("the frame is lazy; pass frame.collect()") from None
+        raise DataError(
+            f"cannot read series from {quoted(type(frame).__name__)}; pass a path, or a pandas, polars or pyarrow frame"
+        ) from None
+    kinds: dict[str, FrameKind] = {"polars": "polars", "pyarrow": "pyarrow"}
+    return _table(wrapped, name, kind=kinds.get(wrapped.implementation.value, "pandas"), is_text=False)
+
+
+def _table(frame: Any, name: str, *, kind: FrameKind, is_text: bool) -> Table:
+    if isinstance(frame, pa.Table):
+        _refuse_repeats(frame.column_names, name)
+        frame = nw.from_native(frame, eager_only=True)
+    table = Table(frame=frame, name=name, kind=kind, is_text=is_text)
+    _refuse_repeats(table.columns, name)
+    if len(table) == 0:
+        raise DataError(f"{name} has {counted(len(table.columns), 'column')} but no rows; it needs at least one")
+    return table
+
+
+def _refuse_repeats(columns: list[str], name: str) -> None:
+    repeated = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
+    if repeated:
+        raise DataError(f"{name}: the header repeats {listed(repeated)}; give every column its own name")

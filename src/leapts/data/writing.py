@@ -1,0 +1,67 @@
+"""Frames into files, whole or not at all."""
+
+import gzip
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from leapts.errors import DataError
+
+SUFFIXES = (".csv", ".csv.gz", ".parquet")
+
+
+def write_frame(frame: Any, path: str | Path) -> Path:
+    """Writes a pandas, polars or pyarrow frame as CSV, gzipped CSV or Parquet, as the name ends.
+
+    The file is written under another name, synced and renamed, so that a crash leaves the old one or the
+    new one.
+
+    Raises:
+        DataError: When the name ends otherwise, or the folder is not there.
+    """
+    target = Path(path)
+    if not target.name.endswith(SUFFIXES):
+        raise DataError(f"{target.name} tells no format; end the name with {', '.join(SUFFIXES)}")
+    if not target.parent.is_dir():
+        raise DataError(f"the folder {target.parent} does not exist; make it first")
+    table = nw.from_native(frame, eager_only=True).to_arrow()
+    sink = pa.BufferOutputStream()
+    if target.suffix == ".parquet":
+        pa.parquet.write_table(table, sink, compression="zstd")
+    else:
+        pa.csv.write_csv(_plain(table), sink, pa.csv.WriteOptions(quoting_style="needed"))
+    content = sink.getvalue().to_pybytes()
+    write_bytes(gzip.compress(content, mtime=0) if target.suffix == ".gz" else content, target)
+    return target
+
+
+def write_bytes(content: bytes, target: Path) -> None:
+    """Puts the content in place in one move."""
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Time stamps in whole seconds are written without their zeros."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            try:
+                seconds = table.column(index).cast(pa.timestamp("s", tz=field.type.tz))
+            except pa.ArrowInvalid:
+                continue
+            table = table.set_column(index, field.name, seconds)
+    return table

@@ -1,0 +1,72 @@
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from leapts.data.frames import forecast_frame, long_frame, panel_frame
+from leapts.data.options import PanelOptions
+from leapts.data.validation import read_panel
+
+
+def daily(**changes: Any) -> pd.DataFrame:
+    stamps = pd.date_range("2024-01-01", periods=3)
+    frame = pd.DataFrame({"unique_id": ["a"] * 3 + ["b"] * 3, "ds": [*stamps, *stamps], "y": [1.0, 2, 3, 4, 5, 6]})
+    return frame.assign(**changes)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_a_pandas_frame_comes_back_as_it_went_in(unit: Any, zone: str | None) -> None:
+    frame = daily()
+    frame["ds"] = frame.ds.dt.tz_localize(zone).dt.as_unit(unit)
+    pd.testing.assert_frame_equal(panel_frame(read_panel(frame)), frame)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_a_polars_frame_comes_back_as_it_went_in(zone: str | None) -> None:
+    stamps = pl.col("ds").dt.replace_time_zone(zone).dt.cast_time_unit("ms")
+    frame = pl.from_pandas(daily()).with_columns(stamps)
+    assert panel_frame(read_panel(frame)).equals(frame)
+    assert panel_frame(read_panel(frame)).schema == frame.schema
+
+
+def test_dates_come_back_as_dates() -> None:
+    frame = pl.DataFrame({"unique_id": ["a", "a"], "ds": [date(2024, 1, 1), date(2024, 1, 2)], "y": [1.0, 2.0]})
+    forecast = forecast_frame(read_panel(frame), {"LeapTS": np.array([[3.0]])}, h=1)
+    assert forecast["ds"].to_list() == [date(2024, 1, 3)]
+
+
+def test_an_arrow_table_comes_back_as_it_went_in() -> None:
+    table = pa.table({"unique_id": [7, 7], "ds": pa.array([1, 2], pa.int32()), "y": [1.0, 2.0]})
+    assert panel_frame(read_panel(table)).equals(table)
+
+
+def test_a_forecast_has_a_row_for_each_series_and_step() -> None:
+    panel = read_panel(
+        daily().rename(columns={"unique_id": "shop", "ds": "day"}),
+        PanelOptions(id_col="shop", time_col="day"),
+    )
+    values = np.array([[10.0, 11], [20, 21]])
+    forecast = forecast_frame(panel, {"LeapTS": values, "LeapTS-lo-80": values - 1}, h=2)
+    expected = pd.DataFrame(
+        {
+            "shop": ["a", "a", "b", "b"],
+            "day": pd.to_datetime(["2024-01-04", "2024-01-05"] * 2),
+            "LeapTS": [10.0, 11, 20, 21],
+            "LeapTS-lo-80": [9.0, 10, 19, 20],
+        }
+    )
+    pd.testing.assert_frame_equal(forecast, expected)
+
+
+def test_further_columns_of_stamps_look_like_the_time_column() -> None:
+    frame = daily()
+    frame["ds"] = frame.ds.dt.tz_localize("Europe/Berlin")
+    panel = read_panel(frame)
+    out = long_frame(panel, np.array([1]), panel.future(1)[1], {"cutoff": panel.last()[1:]})
+    assert out.dtypes["cutoff"] == out.dtypes["ds"] == frame.dtypes["ds"]
+    assert out.cutoff[0] == pd.Timestamp("2024-01-03", tz="Europe/Berlin")

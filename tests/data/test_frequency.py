@@ -1,0 +1,186 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leapts.data.frequency import future_stamps, parse_frequency, positions_of, seasonal_period, stamps_at
+from leapts.data.inference import infer_frequency
+from leapts.errors import DataError
+
+ALIAS_LIST = (
+    "min 10min 15min 90min h 2h 12h 36h D 2D 3D B W-SUN W-TUE 2W-MON MS ME 2MS QS QE QS-FEB QE-NOV QE-OCT "
+    "YS YE YS-APR YE-JUN 2YS BMS BME BQS BQE BYE"
+)
+ALIASES = ALIAS_LIST.split()
+ZONES = [None, "UTC", "Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe"]
+START = np.array([0], dtype=np.int64)
+
+
+def regular(start: str, periods: int, freq: str) -> np.ndarray:
+    return pd.date_range(start, periods=periods, freq=freq).as_unit("us").to_numpy()
+
+
+@given(st.sampled_from(ALIASES), st.datetimes(pd.Timestamp("1950-01-01"), pd.Timestamp("2080-01-01")))
+def test_future_stamps_equal_a_pandas_date_range(alias: str, start: pd.Timestamp) -> None:
+    stamps = regular(str(pd.Timestamp(start).floor("min")), 30, alias)
+    future = future_stamps(stamps[[3, 7, 3]], alias, 9)
+    np.testing.assert_array_equal(future, np.stack([stamps[4:13], stamps[8:17], stamps[4:13]]))
+
+
+@given(
+    st.sampled_from(ALIASES),
+    st.sampled_from(ZONES),
+    st.datetimes(pd.Timestamp("2015-01-01"), pd.Timestamp("2019-01-01")),
+    st.lists(st.integers(0, 500), min_size=1, max_size=20),
+)
+def test_positions_invert_stamps(alias: str, zone: str | None, start: pd.Timestamp, steps: list[int]) -> None:
+    first = regular(str(pd.Timestamp(start).floor("h")), 1, alias)
+    if zone is not None:
+        local = pd.DatetimeIndex(first).tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+        first = local.tz_convert("UTC").tz_localize(None).as_unit("us").to_numpy()
+    positions = np.array(steps, dtype=np.int64)
+    firsts = np.repeat(first, len(positions))
+    stamps = stamps_at(firsts, positions, alias, zone)
+    np.testing.assert_array_equal(positions_of(stamps, firsts, alias, zone), positions)
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+@pytest.mark.parametrize("start", ["2019-12-31", "2023-01-17 00:00"])
+def test_an_inferred_frequency_continues_the_stamps(alias: str, start: str) -> None:
+    stamps = regular(start, 60, alias)
+    inferred = infer_frequency(stamps[:50], START)
+    np.testing.assert_array_equal(future_stamps(stamps[49:50], inferred, 10)[0], stamps[50:])
+
+
+@pytest.mark.parametrize("alias", ["10min", "h", "D", "W-TUE", "MS", "QE-DEC", "YS-JAN", "3D"])
+def test_inference_survives_gaps(alias: str) -> None:
+    stamps = regular("2010-01-01", 60, alias)
+    assert infer_frequency(np.delete(stamps, [5, 6, 20, 41]), START) == alias
+
+
+def test_integer_steps_have_an_integer_frequency() -> None:
+    steps = np.array([1, 3, 5, 9, 11, 4, 6], dtype=np.int64)
+    assert infer_frequency(steps, np.array([0, 5])) == 2
+    np.testing.assert_array_equal(future_stamps(np.array([11, 6]), 2, 2), [[13, 15], [8, 10]])
+
+
+def test_business_days_are_told_from_days() -> None:
+    assert infer_frequency(regular("2024-01-01", 15, "B"), START) == "B"
+    assert infer_frequency(regular("2024-01-01", 15, "D"), START) == "D"
+    assert infer_frequency(regular("2024-01-01", 5, "D"), START) == "D"  # Monday to Friday of one week
+
+
+@pytest.mark.parametrize(
+    ("stamps", "alias"),
+    [
+        (["2024-01-01", "2024-04-01"], "QS-JAN"),  # thirteen weeks, too
+        (["2023-02-01", "2023-03-01"], "MS"),  # four weeks, too
+        (["2024-01-02", "2024-01-30", "2024-02-27"], "4W-TUE"),
+        (["2024-01-02", "2024-02-01", "2024-03-02"], "30D"),
+    ],
+)
+def test_months_are_preferred_to_weeks_and_days(stamps: list[str], alias: str) -> None:
+    assert infer_frequency(np.array(stamps, dtype="datetime64[us]"), START) == alias
+
+
+def test_a_step_across_two_series_is_no_step() -> None:
+    stamps = np.concatenate([regular("2024-01-01", 2, "D"), regular("2024-03-01", 2, "D")])
+    assert infer_frequency(stamps, np.array([0, 2])) == "D"
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+@pytest.mark.parametrize(
+    ("start", "freq"), [("2024-03-25", "h"), ("2024-10-20", "h"), ("2024-03-05", "D"), ("2024-01-31", "ME")]
+)
+def test_daylight_saving_jumps_are_ordinary(zone: str, start: str, freq: str) -> None:
+    expected = pd.date_range(start, periods=400, freq=freq, tz=zone)
+    utc = expected.tz_convert("UTC").tz_localize(None).as_unit("us").to_numpy()
+    np.testing.assert_array_equal(future_stamps(utc[:1], freq, 399, zone)[0], utc[1:])
+    assert infer_frequency(utc, START, zone) == freq
+    np.testing.assert_array_equal(positions_of(utc, np.repeat(utc[:1], 400), freq, zone), np.arange(400))
+
+
+@pytest.mark.parametrize(
+    ("freq", "stamp"),
+    [
+        ("h", "2024-01-01 01:30"),
+        ("D", "2024-01-02 06:00"),
+        ("MS", "2024-02-02"),
+        ("MS", "2024-02-01 12:00"),
+        ("2MS", "2024-02-01"),
+        ("B", "2024-01-06"),
+        ("W-MON", "2024-01-09"),
+    ],
+)
+def test_stamps_between_the_steps_have_no_position(freq: str, stamp: str) -> None:
+    first = regular("2024-01-01", 1, "D")
+    stamps = np.array([stamp], dtype="datetime64[us]")
+    assert positions_of(stamps, first, freq).tolist() == [-1]
+
+
+def test_a_day_that_starts_late_is_still_the_next_day() -> None:
+    """On 2018-11-04 the clocks of São Paulo went from midnight straight to one o'clock."""
+    local = pd.date_range("2018-11-01", periods=8).tz_localize("America/Sao_Paulo", nonexistent="shift_forward")
+    utc = local.tz_convert("UTC").tz_localize(None).as_unit("us").to_numpy()
+    assert infer_frequency(utc, START, "America/Sao_Paulo") == "D"
+    np.testing.assert_array_equal(future_stamps(utc[:1], "D", 7, "America/Sao_Paulo")[0], utc[1:])
+    from_late = utc[3:]
+    positions = positions_of(from_late, np.repeat(utc[:1], 5), "D", "America/Sao_Paulo")
+    np.testing.assert_array_equal(positions, [3, 4, 5, 6, 7])
+
+
+def test_a_last_stamp_off_the_calendar_is_refused() -> None:
+    with pytest.raises(DataError, match=r"'MS' does not fit the stamp 2024-01-15; pass the frequency"):
+        future_stamps(regular("2024-01-15", 1, "D"), "MS", 3)
+
+
+def test_series_that_end_apart_continue_apart() -> None:
+    last = np.array(["1999-12-31", "2024-02-29"], dtype="datetime64[us]")
+    expected = np.array([["2000-01-31", "2000-02-29"], ["2024-03-31", "2024-04-30"]], dtype="datetime64[us]")
+    np.testing.assert_array_equal(future_stamps(last, "ME", 2), expected)
+
+
+PERIODS = (
+    "h=24 15min=96 10min=144 5min=288 30min=48 s=3600 7h=1 24h=7 D=7 B=5 W=52 W-SUN=52 2W-SUN=26 "
+    "MS=12 ME=12 BME=12 2MS=6 QS=4 QE-DEC=4 BQE=4 YS=1 YE=1"
+)
+
+
+@pytest.mark.parametrize("case", PERIODS.split())
+def test_seasonal_period(case: str) -> None:
+    freq, period = case.split("=")
+    assert seasonal_period(freq) == int(period)
+
+
+def test_integer_steps_have_no_season() -> None:
+    assert seasonal_period(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("freq", "message"),
+    [
+        ("M", "'M' is not a frequency; pandas spells it 'ME'"),
+        ("2H", "pandas spells it '2h'"),
+        ("Q-DEC", "pandas spells it 'QE-DEC'"),
+        ("fortnight", "use a pandas alias such as"),
+        (0, "freq=0 is not a step forward"),
+        ("-1D", "not a step forward"),
+        ("ns", "finer than a microsecond"),
+        ("bh", "business hours"),
+    ],
+)
+def test_what_is_no_frequency_is_refused_with_a_cure(freq: str | int, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        parse_frequency(freq)
+
+
+def test_one_stamp_tells_no_frequency() -> None:
+    with pytest.raises(DataError, match="pass freq="):
+        infer_frequency(regular("2024-01-01", 2, "D"), np.array([0, 1]))
+
+
+def test_monthly_stamps_in_mid_month_are_refused_with_a_cure() -> None:
+    stamps = regular("2024-01-01", 12, "MS") + np.timedelta64(14, "D")
+    with pytest.raises(DataError, match=r"no calendar frequency; pass freq=.* freq=1"):
+        infer_frequency(stamps, START)

@@ -1,0 +1,143 @@
+import gzip
+import io
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from leapts.data.reading import read_table
+from leapts.errors import DataError
+
+TEXT = "unique_id,ds,y\n007,2024-01-01,1.5\n007,2024-01-02,2.5\n"
+
+
+def write(folder: Path, name: str, content: bytes | str) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def parquet_bytes(frame: pd.DataFrame) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pandas(frame), sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet", "without_a_suffix", "misnamed.parquet"])
+def test_content_decides_over_the_name(tmp_path: Path, name: str) -> None:
+    content = TEXT.encode()
+    if name.endswith(".gz"):
+        content = gzip.compress(content)
+    elif name == "a.parquet":
+        content = parquet_bytes(pd.read_csv(io.StringIO(TEXT), dtype={"unique_id": str}))
+    table = read_table(write(tmp_path, name, content))
+    assert table.columns == ["unique_id", "ds", "y"]
+    assert table.name == name
+    assert table.column("y").to_pylist() == [1.5, 2.5]
+    assert table.column("unique_id").to_pylist() == ["007", "007"]  # leading zeros stay
+
+
+def test_standard_input_is_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(TEXT.encode()))))
+    table = read_table("-")
+    assert table.name == "standard input"
+    assert len(table) == 2
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_other_separators_are_recognised(tmp_path: Path, separator: str) -> None:
+    table = read_table(write(tmp_path, "a.csv", TEXT.replace(",", separator)))
+    assert table.columns == ["unique_id", "ds", "y"]
+
+
+def test_spaces_around_names_are_no_part_of_them(tmp_path: Path) -> None:
+    assert read_table(write(tmp_path, "a.csv", "ds, y \n1, 2\n")).columns == ["ds", "y"]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
+    assert read_table(write(tmp_path, "a.csv", b"\xef\xbb\xbf" + TEXT.encode())).columns[0] == "unique_id"
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind"),
+    [
+        (pd.DataFrame({"ds": [1, 2], "y": [1.0, 2.0]}), "pandas"),
+        (pl.DataFrame({"ds": [1, 2], "y": [1.0, 2.0]}), "polars"),
+        (pa.table({"ds": [1, 2], "y": [1.0, 2.0]}), "pyarrow"),
+    ],
+)
+def test_frames_of_each_kind_are_read(frame: object, kind: str) -> None:
+    table = read_table(frame)
+    assert (table.kind, table.name, table.columns) == (kind, "the frame", ["ds", "y"])
+    assert table.column("y").to_pylist() == [1.0, 2.0]
+
+
+def test_integer_column_names_become_text() -> None:
+    table = read_table(pd.DataFrame({0: [1.0], 1: [2.0]}))
+    assert table.columns == ["0", "1"]
+    assert table.column("1").to_pylist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "a.csv is empty; it needs a header line"),
+        (b" \n\n", "a.csv is empty"),
+        (b"unique_id,ds,y\n", "a.csv has a header but no rows"),
+        (b"unique_id,ds,y", "a.csv has a header but no rows"),
+        (gzip.compress(b""), "a.csv is empty"),
+        (gzip.compress(TEXT.encode())[:-12], "gzip data are cut off or damaged .*; copy the file again"),
+        (
+            "ds,y\n1,2\n2,é\n".encode("latin-1"),
+            "line 3 holds byte 0xe9, which is not UTF-8; save it as UTF-8",
+        ),
+        (TEXT.encode("utf-16"), "encoded as UTF-16; save it as UTF-8"),
+        (b"PK\x03\x04rest", "is a zip archive or a spreadsheet; save the table as CSV"),
+        (b"ds,y\n1,2\n3\n", "every line needs as many values as the header"),
+        (b"ds,y,y\n1,2,3\n", "the header repeats 'y'; give every column its own name"),
+        (b"PAR1 and then nothing of use", "Parquet data are cut off or damaged"),
+    ],
+)
+def test_unreadable_files_are_refused_with_a_cure(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_table(write(tmp_path, "a.csv", content))
+
+
+def test_a_cut_off_parquet_file_is_refused(tmp_path: Path) -> None:
+    content = parquet_bytes(pd.DataFrame({"ds": range(100), "y": range(100)}))
+    with pytest.raises(DataError, match=r"a\.parquet: the Parquet data are cut off or damaged .* copy the file again"):
+        read_table(write(tmp_path, "a.parquet", content[: len(content) // 2]))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"sales\.csv does not exist; check the path"):
+        read_table(tmp_path / "sales.csv")
+
+
+def test_a_directory_is_refused_and_shows_what_it_holds(tmp_path: Path) -> None:
+    write(tmp_path, "sales.csv", TEXT)
+    with pytest.raises(DataError, match=r"is a directory; pass one file; it holds 'sales\.csv'"):
+        read_table(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ([1, 2, 3], "cannot read series from 'list'; pass a path, or a pandas, polars or pyarrow frame"),
+        (pl.LazyFrame({"ds": [1]}), r"the frame is lazy; pass frame.collect\(\)"),
+        (pd.DataFrame([[1, 2]], columns=["y", "y"]), "the frame: the header repeats 'y'"),
+        (pa.table([[1], [2]], names=["y", "y"]), "the frame: the header repeats 'y'"),
+        (pd.DataFrame({"ds": [], "y": []}), "the frame has 2 columns but no rows"),
+    ],
+)
+def test_unreadable_frames_are_refused_with_a_cure(frame: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_table(frame)
+
+
+def test_rows_are_placed_as_their_reader_counts_them(tmp_path: Path) -> None:
+    assert read_table(write(tmp_path, "a.csv", TEXT)).place(0) == "line 2"
+    assert read_table(pd.DataFrame({"y": [1]})).place(0) == "row 0 (counted from 0)"

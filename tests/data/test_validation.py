@@ -1,0 +1,444 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leapts.data.options import PanelOptions
+from leapts.data.validation import read_panel, require_length
+from leapts.errors import ConfigError, DataError
+
+
+def long(**changes: Any) -> pd.DataFrame:
+    """Two daily series of 4 and 3 values."""
+    frame = pd.DataFrame(
+        {
+            "unique_id": ["a"] * 4 + ["b"] * 3,
+            "ds": [*pd.date_range("2024-01-01", periods=4), *pd.date_range("2024-02-01", periods=3)],
+            "y": [1.0, 2, 3, 4, 10, 20, 30],
+        }
+    )
+    return frame.assign(**changes)
+
+
+def csv(folder: Path, text: str) -> Path:
+    path = folder / "sales.csv"
+    path.write_text(text)
+    return path
+
+
+def test_a_long_frame_becomes_a_ragged_panel() -> None:
+    panel = read_panel(long())
+    assert panel.series == ("a", "b")
+    assert panel.lengths.tolist() == [4, 3]
+    assert panel.values.tolist() == [1, 2, 3, 4, 10, 20, 30]
+    assert panel.values.dtype == torch.float64
+    assert panel.freq == "D"
+    assert not panel.is_aligned
+    np.testing.assert_array_equal(panel.first, np.array(["2024-01-01", "2024-02-01"], dtype="datetime64[us]"))
+
+
+def test_a_wide_frame_becomes_an_aligned_panel() -> None:
+    frame = pd.DataFrame({"Date": pd.date_range("2024-01-01", periods=3, freq="h"), "a": [1, 2, 3], "b": [4.0, 5, 6]})
+    panel = read_panel(frame)
+    assert (panel.series, panel.freq, panel.is_aligned) == (("a", "b"), "h", True)
+    assert panel.matrix().tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert panel.style.time_col == "Date"
+
+
+def test_a_single_series_needs_no_names() -> None:
+    panel = read_panel(pd.DataFrame({"ds": [1, 2, 3], "y": [5, 6, 7]}))
+    assert (panel.series, panel.freq, panel.values.tolist()) == (("y",), 1, [5, 6, 7])
+
+
+def test_the_layout_can_be_told() -> None:
+    frame = pd.DataFrame({"ds": [1, 2], "y": [1.0, 2], "x": [3.0, 4]})
+    assert read_panel(frame).series == ("y",)
+    assert read_panel(frame, PanelOptions(layout="wide")).series == ("y", "x")
+
+
+@given(st.permutations(range(7)))
+def test_shuffled_rows_give_the_same_series(order: list[int]) -> None:
+    panel, shuffled = read_panel(long()), read_panel(long().iloc[order])
+    again = shuffled.select(["a", "b"])
+    assert torch.equal(again.values, panel.values)
+    np.testing.assert_array_equal(again.first, panel.first)
+    assert shuffled.series == tuple(dict.fromkeys(long().iloc[order].unique_id))  # in order of first appearance
+
+
+ROW = st.tuples(st.sampled_from("xyz"), st.integers(0, 30), st.floats(-100, 100))
+
+
+@given(st.lists(ROW, unique_by=lambda row: row[:2], min_size=2))
+def test_filling_forward_equals_pandas(rows: list[tuple[str, int, float]]) -> None:
+    frame = pd.DataFrame(rows, columns=["unique_id", "ds", "y"])
+    panel = read_panel(frame, PanelOptions(freq=1, fill="ffill"))
+    for index, name in enumerate(panel.series):
+        series = frame[frame.unique_id == name].set_index("ds").y.sort_index()
+        expected = series.reindex(range(series.index.min(), series.index.max() + 1)).ffill()
+        np.testing.assert_array_equal(panel.values[panel.offsets[index] : panel.offsets[index + 1]], expected)
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(-100, 100)), min_size=3, max_size=30))
+def test_interpolation_equals_pandas(values: list[float | None]) -> None:
+    column = pd.Series(values, dtype=float)
+    if column.isna().all():
+        return
+    panel = read_panel(pd.DataFrame({"ds": range(len(column)), "y": column}), PanelOptions(freq=1, fill="interpolate"))
+    expected = column.interpolate().dropna()  # pandas too leaves leading gaps, and carries the last value on
+    np.testing.assert_allclose(panel.values, expected, rtol=1e-12, atol=1e-12)
+    assert panel.first.tolist() == [expected.index[0]]
+
+
+def test_a_number_fills_leading_gaps_too() -> None:
+    frame = pd.DataFrame({"ds": [1, 2, 4], "y": [np.nan, 2.0, np.inf]})
+    panel = read_panel(frame, PanelOptions(fill=0))
+    assert panel.values.tolist() == [0, 2, 0, 0]
+    assert panel.first.tolist() == [1]
+
+
+def test_a_late_column_of_a_wide_frame_starts_late() -> None:
+    frame = pd.DataFrame(
+        {"date": pd.date_range("2024-01-01", periods=4), "a": [1.0, 2, 3, 4], "b": [np.nan, np.nan, 3, 4]}
+    )
+    panel = read_panel(frame, PanelOptions(fill="ffill"))
+    assert panel.lengths.tolist() == [4, 2]
+    assert str(panel.first[1])[:10] == "2024-01-03"
+
+
+def test_trading_days_work_once_filled() -> None:
+    days = pd.bdate_range("2024-01-01", "2024-03-29").delete([0, 10, 35])
+    frame = pd.DataFrame({"date": days, "close": np.arange(len(days), dtype=float)})
+    with pytest.raises(DataError, match=r"no row for 2024-01-15 \(2 of 64 steps .*freq='B'.*fill='ffill'.*holidays"):
+        read_panel(frame)
+    panel = read_panel(frame, PanelOptions(fill="ffill"))
+    assert panel.freq == "B"
+    assert panel.lengths.tolist() == [64]
+
+
+def test_irregular_calendars_can_be_read_by_row() -> None:
+    frame = pd.DataFrame({"unique_id": ["a", "b", "a"], "ds": ["2024-01-01", "x", "2024-01-01"], "y": [1.0, 2, 3]})
+    panel = read_panel(frame, PanelOptions(time="row"))
+    assert (panel.freq, panel.first.tolist(), panel.values.tolist()) == (1, [1, 1], [1, 3, 2])
+
+
+@pytest.mark.parametrize(("keep", "value"), [("first", 2.0), ("last", 9.0)])
+def test_repeats_can_be_settled(keep: Any, value: float) -> None:
+    frame = pd.DataFrame({"ds": [1, 2, 2, 3], "y": [1.0, 2.0, 9.0, 3.0]})
+    assert read_panel(frame, PanelOptions(duplicates=keep)).values.tolist() == [1, value, 3]
+
+
+@pytest.mark.parametrize(("start", "end"), [("2024-03-30", "2024-04-01"), ("2024-10-26", "2024-10-28")])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_hours_across_a_daylight_saving_jump_are_regular(start: str, end: str, kind: str) -> None:
+    stamps = pd.date_range(start, end, freq="h", tz="Europe/Berlin")
+    frame = pd.DataFrame({"ds": stamps, "y": np.arange(len(stamps), dtype=float)})
+    native = {"pandas": frame, "polars": pl.from_pandas(frame), "pyarrow": pa.Table.from_pandas(frame)}[kind]
+    panel = read_panel(native)
+    assert (panel.freq, panel.zone, len(panel.values)) == ("h", "Europe/Berlin", len(stamps))
+
+
+def test_text_stamps_with_offsets_are_read_across_the_jump(tmp_path: Path) -> None:
+    path = csv(
+        tmp_path,
+        "ds,y\n2024-03-31T01:00:00+01:00,1\n2024-03-31T03:00:00+02:00,2\n2024-03-31T04:00:00+02:00,3\n",
+    )
+    panel = read_panel(path)
+    assert (panel.freq, panel.zone, str(panel.first[0])[:16]) == ("h", "UTC", "2024-03-31T00:00")
+
+
+@pytest.mark.parametrize(
+    ("stamps", "first"),
+    [
+        (["13/01/2024", "14/01/2024"], "2024-01-13"),
+        (["01/13/2024", "01/14/2024"], "2024-01-13"),
+        (["2024-01-13 10:00", "2024-01-14 10:00"], "2024-01-13"),
+        (["13 Jan 2024", "14 Jan 2024"], "2024-01-13"),
+    ],
+)
+def test_text_stamps_are_read_when_unambiguous(stamps: list[str], first: str) -> None:
+    panel = read_panel(pd.DataFrame({"ds": stamps, "y": [1.0, 2]}))
+    assert (str(panel.first[0])[:10], panel.freq) == (first, "D")
+
+
+def test_numeric_types_of_each_kind_are_read() -> None:
+    for dtype in ["int8", "uint16", "int64", "float32", "Int64", "Float64", "string", "category"]:
+        panel = read_panel(
+            pd.DataFrame({"ds": [1, 2], "y": pd.Series([1, 2]).astype(pd.api.types.pandas_dtype(dtype))})
+        )
+        assert panel.values.tolist() == [1, 2], dtype
+
+
+def test_integer_and_categorical_names_keep_their_order() -> None:
+    assert read_panel(long(unique_id=[7] * 4 + [3] * 3)).series == (7, 3)
+    categories = pd.Categorical(["b"] * 4 + ["a"] * 3, categories=["a", "unused", "b"])
+    panel = read_panel(long(unique_id=categories))
+    assert panel.series == ("b", "a")
+    assert panel.values.tolist() == [1, 2, 3, 4, 10, 20, 30]
+    np.testing.assert_array_equal(panel.first, read_panel(long()).first)
+    assert read_panel(
+        pl.DataFrame({"unique_id": ["b", "a"], "ds": [1, 1], "y": [1, 2]}), PanelOptions(freq=1)
+    ).series == ("b", "a")
+
+
+def test_a_panel_does_not_share_memory_with_its_frame() -> None:
+    frame = pd.DataFrame({"ds": [1, 2], "y": [1.0, 2.0]})
+    panel = read_panel(frame)
+    frame.iloc[0, 1] = 99
+    panel.values[1] = 77
+    assert panel.values[0] == 1
+    assert frame.iloc[1, 1] == 2
+
+
+def test_a_constant_series_is_fine() -> None:
+    assert read_panel(long(y=5.0)).values.tolist() == [5.0] * 7
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"y": [1, 2, np.nan, 4, 10, 20, 30]},
+            r"the frame: series 'a' has a missing value \(NaN\) at " r"2024-01-03 \(1 of its values\).*fill=",
+        ),
+        (
+            {"y": [1, 2, 3, 4, 10, -np.inf, np.nan]},
+            r"series 'b' has an infinite value \(-inf\) at 2024-02-02 \(2 " r"of its values\)",
+        ),
+        ({"y": [1, np.nan, 3, 4, 10, 20, np.nan]}, "and so does 1 other series"),
+        (
+            {"y": [1, 2, 3, 1e31, 10, 20, 30]},
+            r"series 'a' holds 1e\+31, too near the limits of floating point",
+        ),
+        (
+            {"y": ["1", "2", "3,5", "4", "5", "6", "7"]},
+            r"column 'y' has no number at row 2 \(counted from 0\): '3,5'; " r"write decimals with a point",
+        ),
+        ({"y": ["1", "2", "1,234,567", "4", "5", "6", "7"]}, "'1,234,567'; write numbers without separators"),
+        ({"y": ["1", "2", "\x1b[31mred", "4", "5", "6", "7"]}, r"'\\x1b\[31mred'; correct or drop it"),
+        ({"y": [1, "two", 3, 4, 5, 6, 7]}, "no number at row 1 .*: 'two'"),
+        ({"y": [True] * 7}, "holds bool, not numbers"),
+        ({"y": [str(1)] * 6 + ["x" * 500]}, r"'x{30,40}\.\.\.'"),
+        (
+            {"ds": pd.to_datetime(["2024-01-01"] * 2 + ["2024-01-03"] * 3 + ["2024-01-04", "2024-01-05"])},
+            r"the frame: 2 rows repeat an earlier one, first \(a, "
+            r"2024-01-01\); keep one of each, or pass duplicates='last'",
+        ),
+        (
+            {
+                "ds": [
+                    *pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-05", "2024-01-06"]),
+                    *pd.date_range("2024-02-01", periods=3),
+                ]
+            },
+            r"series 'a' has no row for 2024-01-03 \(2 of 6 steps are "
+            r"missing at freq='D'\); add them, pass fill=",
+        ),
+        (
+            {
+                "ds": [
+                    "2024-01-01",
+                    "2024-01-02",
+                    "soon",
+                    "2024-01-04",
+                    "2024-01-05",
+                    "2024-01-06",
+                    "2024-01-07",
+                ]
+            },
+            r"column 'ds' has no readable time stamp at row 2 \(counted "
+            r"from 0\): 'soon'; write time stamps as",
+        ),
+        (
+            {"ds": ["2024-01-01 00:00Z"] + ["2024-01-02 00:00"] * 6},
+            r"mixes time stamps with and without a time zone: '2024-01-01 " r"00:00Z' at row 0",
+        ),
+        (
+            {
+                "ds": [
+                    "01/02/2024",
+                    "02/02/2024",
+                    "03/02/2024",
+                    "04/02/2024",
+                    "05/02/2024",
+                    "06/02/2024",
+                    "07/02/2024",
+                ]
+            },
+            r"day or the month first: '01/02/2024' at row 0",
+        ),
+        (
+            {"ds": [pd.NaT, *pd.date_range("2024-01-01", periods=6)]},
+            r"column 'ds' has no time stamp at row 0 .*\(1 missing in all\)",
+        ),
+        ({"ds": [0.5, 1, 2, 3, 4, 5, 6]}, "holds double, not time stamps"),
+        ({"unique_id": ["a", None, *"aabbb"]}, "column 'unique_id' has no series name at row 1"),
+        ({"unique_id": [1.5] * 7}, "holds double, not series names"),
+    ],
+)
+def test_bad_data_are_refused_with_place_and_cure(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_panel(long(**changes))
+
+
+@pytest.mark.parametrize(
+    ("freq", "message"),
+    [
+        (
+            "h",
+            r"series 'a' has no row for 2024-01-01 01:00 .* and 1 other "
+            r"series has gaps too.*pass freq='D', as the stamps look",
+        ),
+        (
+            "2D",
+            r"freq='2D' does not fit series 'a': 2024-01-02 at row 1 .* is "
+            r"not a whole number of steps after 2024-01-01",
+        ),
+        ("W-SUN", "freq='W-SUN' does not fit series 'a': 2024-01-01 at row 0"),
+        (1, "freq=1 does not fit a time column of dates; pass freq as a pandas alias"),
+    ],
+)
+def test_a_frequency_that_does_not_fit_is_refused(freq: str | int, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_panel(long(), PanelOptions(freq=freq))
+
+
+def test_a_calendar_frequency_does_not_fit_integers() -> None:
+    with pytest.raises(DataError, match="does not fit a time column of integer steps; pass freq as an integer"):
+        read_panel(pd.DataFrame({"ds": [1, 2], "y": [1, 2]}), PanelOptions(freq="D"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            ["unique_id", "date", "y"],
+            r"has no column 'ds', only 'unique_id', 'date', 'y'; did you " r"mean time_col='date'\?",
+        ),
+        (["unique_id", "ds", "Y"], r"has no column 'y', only .*; did you mean target_col='Y'\?"),
+        (["unique_id", "ds", "sales"], "has no column 'y', only .*; pass target_col="),
+        (["a", "b", "c"], "has no column 'ds', only 'a', 'b', 'c'; pass time_col="),
+    ],
+)
+def test_missing_columns_are_named_with_what_there_is(columns: list[str], message: str) -> None:
+    frame = long().astype({"ds": str})
+    frame.columns = pd.Index(columns)
+    with pytest.raises(DataError, match=message):
+        read_panel(frame)
+
+
+def test_csv_errors_name_the_file_and_the_line(tmp_path: Path) -> None:
+    path = csv(tmp_path, "unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,one\n")
+    with pytest.raises(DataError, match=r"^sales\.csv: column 'y' has no number at line 3: 'one'"):
+        read_panel(path)
+
+
+def test_a_label_column_in_a_wide_frame_is_not_dropped_in_silence() -> None:
+    frame = pd.DataFrame({"date": pd.date_range("2024-01-01", periods=2), "t": [1, 2], "label": ["sun", "rain"]})
+    with pytest.raises(DataError, match=r"column 'label' has no number at row 0 .*'sun'.*if it holds labels"):
+        read_panel(frame)
+
+
+def test_errors_in_a_shuffled_frame_name_the_original_row() -> None:
+    frame = pd.DataFrame(
+        {"ds": pd.to_datetime(["2024-01-02 05:00", "2024-01-03 00:00", "2024-01-01 00:00"]), "y": [1, 2, 3]}
+    )
+    with pytest.raises(DataError, match=r"2024-01-02 05:00 at row 0 \(counted from 0\)"):
+        read_panel(frame, PanelOptions(freq="D"))
+
+
+def test_filling_does_not_explode_over_a_wrong_stamp() -> None:
+    frame = pd.DataFrame(
+        {"ds": pd.to_datetime(["2024-01-01 00:00", "2024-01-01 00:01", "2204-01-01 00:00"]), "y": [1, 2, 3]}
+    )
+    with pytest.raises(DataError, match=r"would make [\d,]+ values of 3; check the stamps"):
+        read_panel(frame, PanelOptions(fill="ffill"))
+
+
+def test_a_series_without_any_number_cannot_be_filled() -> None:
+    frame = long(y=[1, 2, 3, 4, np.nan, np.nan, np.nan])
+    with pytest.raises(DataError, match=r"series 'b' has no number at all to fill from"):
+        read_panel(frame, PanelOptions(fill="ffill"))
+
+
+def test_a_short_series_is_named_with_what_it_lacks() -> None:
+    panel = read_panel(long())
+    require_length(panel, 3)
+    with pytest.raises(DataError, match=r"series 'b' has 3 values, but one window needs 4; shorten"):
+        require_length(panel, 4)
+    with pytest.raises(DataError, match=r"\(2 series of 2 too short\), but training needs 9"):
+        require_length(panel, 9, "training")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"layout": "tall"}, "layout='tall' is not one of auto, long, wide"),
+        ({"fill": "bfill"}, "fill='bfill' is not one of interpolate, ffill, a number"),
+        ({"fill": float("nan")}, "pass a finite number"),
+        ({"duplicates": "mean"}, "duplicates='mean' is not one of"),
+        ({"id_col": "y"}, "must be three different columns"),
+    ],
+)
+def test_options_are_checked(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        PanelOptions(**changes)
+
+
+def test_dates_written_as_integers_are_refused(tmp_path: Path) -> None:
+    path = csv(tmp_path, "ds,y\n20240131,1\n20240201,2\n")
+    with pytest.raises(DataError, match=r"integers that look like dates \(first 20240131\); write time stamps as"):
+        read_panel(path)
+
+
+def test_stamps_in_the_index_are_pointed_out() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0]}, index=pd.date_range("2024-01-01", periods=2))
+    with pytest.raises(DataError, match=r"the time stamps are in its index: pass frame.reset_index\(\)"):
+        read_panel(frame)
+    assert read_panel(frame.reset_index()).series == ("a",)
+
+
+def test_row_numbers_are_not_taken_for_a_series(tmp_path: Path) -> None:
+    path = csv(tmp_path, ",date,a\n0,2024-01-01,1\n1,2024-01-02,2\n")
+    with pytest.raises(DataError, match=r"column '' looks like row numbers, not a series; .*index=False"):
+        read_panel(path)
+
+
+def test_the_only_column_of_stamps_is_the_time_column(tmp_path: Path) -> None:
+    panel = read_panel(csv(tmp_path, "a,Datum\n1,2024-01-01\n2,2024-01-02\n"))
+    assert (panel.series, panel.style.time_col) == (("a",), "Datum")
+
+
+def test_stamps_finer_than_a_microsecond_are_refused() -> None:
+    stamps = np.array([1, 2], dtype="datetime64[ns]")
+    with pytest.raises(DataError, match="finer than a microsecond; round them"):
+        read_panel(pd.DataFrame({"ds": stamps, "y": [1.0, 2.0]}))
+
+
+def test_fixed_offsets_are_time_zones_too() -> None:
+    stamps = pd.date_range("2024-01-01", periods=3, freq="D", tz="+05:30")
+    panel = read_panel(pd.DataFrame({"ds": stamps, "y": [1.0, 2, 3]}))
+    assert (panel.freq, str(panel.last()[0])[:16]) == ("D", "2024-01-02T18:30")
+
+
+def test_periods_come_with_their_cure() -> None:
+    frame = pd.DataFrame({"ds": pd.period_range("2024-01", periods=3, freq="M"), "y": [1.0, 2, 3]})
+    with pytest.raises(DataError, match=r"holds periods.*pass frame.assign\(ds=frame\['ds'\].dt.to_timestamp"):
+        read_panel(frame)
+    assert read_panel(frame.assign(ds=frame["ds"].dt.to_timestamp())).freq == "MS"
+
+
+def test_an_empty_series_name_is_a_missing_one(tmp_path: Path) -> None:
+    path = csv(tmp_path, "unique_id,ds,y\na,1,1\n,1,1\nNA,1,2\n")
+    with pytest.raises(DataError, match="column 'unique_id' has no series name at line 3"):
+        read_panel(path, PanelOptions(freq=1))
+
+
+def test_namibia_is_a_name(tmp_path: Path) -> None:
+    assert read_panel(csv(tmp_path, "unique_id,ds,y\nNA,1,1\nNA,2,2\n")).series == ("NA",)

@@ -1,0 +1,88 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from leapts.data.windows import AlignedWindows, Windows
+from leapts.errors import DataError
+
+
+def flat(lengths: list[int]) -> tuple[Tensor, Tensor]:
+    offsets = torch.tensor([0, *lengths]).cumsum(0)
+    return torch.arange(int(offsets[-1]), dtype=torch.float32), offsets
+
+
+def naive(
+    lengths: list[int], input_size: int, horizon: int, step: int, pad: bool
+) -> list[tuple[list[float], list[float]]]:
+    """The windows as a loop over series and starts would cut them."""
+    values, offsets = flat(lengths)
+    found = []
+    for index, length in enumerate(lengths):
+        series = values[offsets[index] : offsets[index + 1]].tolist()
+        if pad and horizon < length < input_size + horizon:
+            series = [series[0]] * (input_size + horizon - length) + series
+        for start in range(0, len(series) - input_size - horizon + 1, step):
+            border = start + input_size
+            found.append((series[start:border], series[border : border + horizon]))
+    return found
+
+
+@given(
+    st.lists(st.integers(0, 15), min_size=1, max_size=7),
+    st.integers(1, 6),
+    st.integers(0, 5),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_ragged_windows_equal_a_naive_loop(
+    lengths: list[int], input_size: int, horizon: int, step: int, pad: bool
+) -> None:
+    expected = naive(lengths, input_size, horizon, step, pad)
+    values, offsets = flat(lengths)
+    if not expected:
+        with pytest.raises(DataError, match="no series is long enough"):
+            Windows(values, offsets, input_size, horizon, step=step, pad_short=pad)
+        return
+    windows = Windows(values, offsets, input_size, horizon, step=step, pad_short=pad)
+    assert len(windows) == len(expected)
+    order = torch.randperm(len(windows), generator=torch.Generator().manual_seed(0))
+    history, future = windows.gather(order)
+    assert history.shape == (len(windows), 1, input_size)
+    assert future.shape == (len(windows), 1, horizon)
+    got = [(h.tolist(), f.tolist()) for h, f in zip(history[:, 0], future[:, 0], strict=True)]
+    assert got == [expected[index] for index in order]
+
+
+@given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 5), st.integers(0, 10), st.integers(1, 4))
+def test_aligned_windows_equal_slices(series: int, input_size: int, horizon: int, spare: int, step: int) -> None:
+    length = input_size + horizon + spare
+    matrix = torch.arange(series * length, dtype=torch.float32).view(series, length)
+    windows = AlignedWindows(matrix, input_size, horizon, step=step)
+    assert len(windows) == len(range(0, spare + 1, step))
+    history, future = windows.gather(torch.arange(len(windows)))
+    for index in range(len(windows)):
+        start = index * step
+        assert torch.equal(history[index], matrix[:, start : start + input_size])
+        assert torch.equal(future[index], matrix[:, start + input_size : start + input_size + horizon])
+
+
+def test_every_window_belongs_to_one_series() -> None:
+    values, offsets = flat([5, 2, 7])
+    windows = Windows(values, offsets, 2, 1)
+    assert windows.series_of(torch.arange(len(windows))).tolist() == [0, 0, 0, 2, 2, 2, 2, 2]
+    assert windows.starts_of(torch.arange(len(windows))).tolist() == [0, 1, 2, 0, 1, 2, 3, 4]
+
+
+def test_aligned_batches_lie_series_by_series() -> None:
+    windows = AlignedWindows(torch.zeros(3, 20), 4, 2)
+    history, _ = windows.gather(torch.arange(5))
+    assert history.transpose(0, 1).stride() == (5 * 6, 6, 1)
+
+
+def test_series_too_short_for_a_window_are_refused() -> None:
+    with pytest.raises(DataError, match=r"a window of 8 \+ 4 steps \(the longest has 5\); shorten"):
+        Windows(*flat([5, 3]), 8, 4)
+    with pytest.raises(DataError, match=r"the series have 5 steps, too few for a window of 8 \+ 4; shorten"):
+        AlignedWindows(torch.zeros(2, 5), 8, 4)

@@ -1,0 +1,56 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from leapts.data.options import PanelOptions
+from leapts.data.validation import read_panel
+from leapts.data.wording import counted, listed, nearest, quoted, stamp_text
+from leapts.errors import DataError
+
+
+def test_quotes_are_short_and_safe_to_print() -> None:
+    assert quoted("a\x1b[31m\n") == r"'a\x1b[31m\n'"
+    assert len(quoted("x" * 1000)) <= 41
+    assert quoted(np.float64(1.5)) == "1.5"
+
+
+def test_lists_are_cut() -> None:
+    assert listed(["a", 1]) == "'a', 1"
+    assert listed(range(11)).endswith("7 and 3 more")
+
+
+def test_counts_agree_with_their_noun() -> None:
+    assert [counted(1, "row"), counted(1200, "row"), counted(2, "series")] == ["1 row", "1,200 rows", "2 series"]
+
+
+def test_the_nearest_name_is_near() -> None:
+    assert nearest("Unique_ID", ["ds", "unique_id"]) == "unique_id"
+    assert nearest("sales", ["ds", "y"]) is None
+
+
+@pytest.mark.parametrize(
+    ("stamp", "text"),
+    [
+        ("2024-01-05", "2024-01-05"),
+        ("2024-01-05T13:00", "2024-01-05 13:00"),
+        ("2024-01-05T00:00:07", "2024-01-05 00:00:07"),
+        ("2024-01-05T00:00:00.5", "2024-01-05 00:00:00.500000"),
+    ],
+)
+def test_stamps_are_written_without_their_zeros(stamp: str, text: str) -> None:
+    assert stamp_text(np.datetime64(stamp, "us")) == text
+    assert stamp_text(np.int64(7)) == "7"
+
+
+def test_aware_stamps_are_named_in_their_own_zone() -> None:
+    stamps = pd.date_range("2024-07-01", periods=4, freq="h", tz="Europe/Berlin").delete(2)
+    with pytest.raises(DataError, match=r"no row for 2024-07-01 02:00:00\+02:00"):
+        read_panel(pd.DataFrame({"ds": stamps, "y": [1.0, 2, 3]}))
+
+
+def test_a_wide_frame_needs_a_time_column_and_a_series() -> None:
+    wide = PanelOptions(layout="wide")
+    with pytest.raises(DataError, match="has no column 'ds', only 'a'; pass time_col="):
+        read_panel(pd.DataFrame({"a": [1.0, 2.0]}), wide)
+    with pytest.raises(DataError, match="has only the time column 'ds'; add one column for each series"):
+        read_panel(pd.DataFrame({"ds": [1, 2]}), wide)

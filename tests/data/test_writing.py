@@ -1,0 +1,60 @@
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import torch
+
+from leapts.data.validation import read_panel
+from leapts.data.writing import write_bytes, write_frame
+from leapts.errors import DataError
+
+FRAME = pd.DataFrame(
+    {
+        "unique_id": ["007", "007", 'a "b", c'],
+        "ds": pd.to_datetime(["2024-01-01 00:00", "2024-01-01 01:00", "2024-01-01 00:00"]),
+        "y": [0.1 + 0.2, 1e-17, -3.0],
+    }
+)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_what_is_written_reads_back_the_same(tmp_path: Path, name: str, kind: str) -> None:
+    frame: Any = {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "pyarrow": pa.Table.from_pandas(FRAME)}[kind]
+    panel, again = read_panel(frame), read_panel(write_frame(frame, tmp_path / name))
+    assert again.series == panel.series
+    assert torch.equal(again.values, panel.values)
+    assert (again.first == panel.first).all()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_equal_frames_make_equal_files(tmp_path: Path) -> None:
+    one, two = (write_frame(FRAME, tmp_path / name).read_bytes() for name in ("a.csv.gz", "b.csv.gz"))
+    assert one == two
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "a.csv"
+    target.write_bytes(b"old")
+
+    def fail(_: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_bytes(b"new", target)
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_name_without_a_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"a\.xlsx tells no format; end the name with \.csv, \.csv\.gz, \.parquet"):
+        write_frame(FRAME, tmp_path / "a.xlsx")
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nowhere does not exist; make it first"):
+        write_frame(FRAME, tmp_path / "nowhere" / "a.csv")
