@@ -47,7 +47,7 @@ class DLinear(nn.Module):
 
 
 # The operations that are matrix products, and which of their operands is the left factor.
-_FACTOR = {
+_FACTOR: dict[Callable[..., Tensor], int] = {
     torch.ops.aten.linear.default: 0,
     torch.ops.aten.addmm.default: 1,
     torch.ops.aten.mm.default: 0,
@@ -74,7 +74,7 @@ class Products:
 
 class _ProductRecorder(TorchDispatchMode):
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.products = Products([])
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
@@ -87,7 +87,8 @@ class _ProductRecorder(TorchDispatchMode):
 
 def products_of(model: LeapTSModel, history: Tensor) -> Products:
     """Record the products of the sparse forward."""
-    with _ProductRecorder() as recorder:
+    recorder = _ProductRecorder()
+    with recorder:
         model.forecast(history)
     return recorder.products
 

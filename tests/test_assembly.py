@@ -3,7 +3,7 @@
 import pytest
 
 from leapts.assembly import build_model
-from leapts.config import ModelConfig
+from leapts.config import MlpMixing, ModelConfig
 from leapts.core.controller import FlatScheduler, HierarchicalController
 from leapts.core.encoder import MlpMixer
 from leapts.core.fusion import GatedFusion
@@ -25,7 +25,7 @@ def test_a_short_horizon_leaves_the_controller_one_level() -> None:
 
 @pytest.mark.parametrize(("n_series", "rank"), [(5, 5), (64, 64), (900, 64)])
 def test_the_exchange_narrows_for_many_variates(n_series: int, rank: int) -> None:
-    config = ModelConfig(h=2, input_size=4, n_series=n_series, mixing={"kind": "mlp"})
+    config = ModelConfig(h=2, input_size=4, n_series=n_series, mixing=MlpMixing())
     mixer = build_model(config, seed=0).encoder.mixer
     assert isinstance(mixer, MlpMixer)
     assert mixer.gather.out_features == rank

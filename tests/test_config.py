@@ -66,7 +66,7 @@ def test_broken_json_is_refused() -> None:
 
 def test_options_are_frozen() -> None:
     with pytest.raises(ValidationError):
-        ModelConfig(h=24, input_size=96).h = 3  # type: ignore[misc]
+        ModelConfig(h=24, input_size=96).h = 3
 
 
 def test_equal_options_have_equal_hashes() -> None:

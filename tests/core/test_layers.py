@@ -18,6 +18,7 @@ def test_squash_is_the_hyperbolic_tangent() -> None:
 @given(sizes=st.lists(st.integers(0, 5), min_size=1, max_size=4))
 def test_runs_apply_each_member_to_its_own_rows(sizes: list[int]) -> None:
     bank = LinearBank(len(sizes), 3, 2)
+    assert bank.bias is not None
     x = torch.randn(sum(sizes), 3)
     owner = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
     expected = torch.einsum("roi,ri->ro", bank.weight[owner], x) + bank.bias[owner]

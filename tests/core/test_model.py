@@ -58,7 +58,8 @@ def test_gradients_of_the_last_parts_match_finite_differences(schedule: str, sta
     history = make_history(4).double()
 
     def loss() -> torch.Tensor:
-        return model(history).square().mean()
+        forecast: torch.Tensor = model(history)
+        return forecast.square().mean()
 
     parameters: list[tuple[torch.nn.Parameter, int]] = [(model.head.bias, 0)]
     if isinstance(model.fusion, GatedFusion):

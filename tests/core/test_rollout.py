@@ -28,7 +28,7 @@ def _assert_same_trace(ours: ScheduleTrace, theirs: ScheduleTrace, tolerance: fl
     for field in fields(ours):
         a, b = getattr(ours, field.name), getattr(theirs, field.name)
         if isinstance(a, Tensor) and a.is_floating_point():
-            torch.testing.assert_close(a, b, atol=tolerance, rtol=tolerance, msg=lambda m, f=field: f"{f.name}: {m}")
+            torch.testing.assert_close(a, b, atol=tolerance, rtol=tolerance)
         elif isinstance(a, Tensor):
             assert torch.equal(a, b), field.name
         else:
