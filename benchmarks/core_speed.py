@@ -1,19 +1,24 @@
 """How close the model is to its own matrix products: ratios in one run, one thread.
 
-    python benchmarks/core_speed.py [--rounds 15]
+    python benchmarks/core_speed.py [--rounds 15] [--out benchmarks/results/core_speed.jsonl]
 
 Every product that the sparse forward executes is recorded with its operands and replayed bare; the forward's time over
 the replay's is the price of everything else. A training step is held against the dense forward, and DLinear at the same
-sizes serves as a yardstick. Rounds alternate between the candidates and the median of the rounds' ratios counts, so
-that a noisy machine disturbs all of them alike. Windows lie in memory as the data pipeline gathers them, variate after
-variate.
+sizes serves as a yardstick. Every trick of the sparse path is also left out in turn. Rounds alternate between the
+candidates and the median of the rounds' ratios counts, so that a noisy machine disturbs all of them alike. Windows lie
+in memory as the data pipeline gathers them, variate after variate.
 """
 
 import argparse
+import json
+import platform
 import statistics
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from leapts.assembly import build_model
 from leapts.config import ModelConfig
-from leapts.core import LeapTSModel
+from leapts.core import LeapTSModel, control, fusion, layers, segments
 
 LOOKBACK, HORIZON, WINDOWS = 96, 60, 32
 CONFIG = ModelConfig(h=HORIZON, input_size=LOOKBACK, hidden_size=64, control_size=16)
@@ -123,8 +128,32 @@ def peak_rate(size: int = 2000) -> float:
     return 2 * size**3 / min(seconds(lambda: torch.mm(a, a, out=out), 1) for _ in range(8))
 
 
-def measure(variates: int, rounds: int) -> None:
-    """Print the table of one size."""
+# Each trick of the sparse path, and how to do without it.
+TRICKS: dict[str, tuple[object, str, object]] = {
+    "light views of the modules": (fusion, "lightened", lambda module: module),
+    "all heads at once for few rows": (segments, "_WORTH_SORTING", 0),
+    "tanh by the sigmoid": (control, "squash", torch.tanh),
+    "hard swish instead of GELU": (layers, "bend", F.gelu),
+}
+
+
+def without(trick: str, action: Callable[[], object]) -> Callable[[], object]:
+    """The action with one trick left out."""
+    place, name, replacement = TRICKS[trick]
+
+    def plain() -> object:
+        kept = getattr(place, name)
+        setattr(place, name, replacement)
+        try:
+            return action()
+        finally:
+            setattr(place, name, kept)
+
+    return plain
+
+
+def measure(variates: int, rounds: int) -> dict[str, Any]:
+    """The figures of one size."""
     torch.manual_seed(0)
     history = torch.randn(variates, WINDOWS, LOOKBACK).cumsum(2).transpose(0, 1)
     model, dlinear = build_model(CONFIG, seed=0), DLinear(LOOKBACK, HORIZON)
@@ -137,45 +166,78 @@ def measure(variates: int, rounds: int) -> None:
         "dense forward": lambda: model(history, generator),
         "training step": training_step(model, history),
     }
-    repeats = max(1, 2000 // (WINDOWS * variates))
+    candidates |= {trick: without(trick, candidates["sparse forward"]) for trick in TRICKS}
+    repeats = max(1, 4000 // (WINDOWS * variates))
     times: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds + 1):
         for name, action in candidates.items():
             times[name].append(seconds(action, repeats))
     times = {name: values[1:] for name, values in times.items()}  # the first round warms up
-    middle = {name: statistics.median(values) for name, values in times.items()}
 
     def ratio(name: str, base: str) -> float:
         return statistics.median(a / b for a, b in zip(times[name], times[base], strict=True))
 
-    leaps = model.forecast(history, record="leaps").trace
-    assert leaps is not None
-    print(f"\n{WINDOWS} windows x {variates} variates, {leaps.leaps.double().mean():.2f} leaps a row")
-    for name, value in middle.items():
+    trace = model.forecast(history, record="leaps").trace
+    assert trace is not None
+    middle = {name: statistics.median(values) for name, values in times.items()}
+    return {
+        "variates": variates,
+        "windows": WINDOWS,
+        "leaps": trace.leaps.double().mean().item(),
+        "operations": products.operations,
+        "seconds": {name: value for name, value in middle.items() if name not in TRICKS},
+        "sparse_over_products": ratio("sparse forward", "its bare products"),
+        "training_over_dense": ratio("training step", "dense forward"),
+        "sparse_over_dlinear": ratio("sparse forward", "DLinear forward"),
+        "slower_without": {trick: ratio(trick, "sparse forward") for trick in TRICKS},
+    }
+
+
+def show(figures: dict[str, Any]) -> None:
+    """Print the figures of one size."""
+    variates, times, operations = figures["variates"], figures["seconds"], figures["operations"]
+    print(f"\n{WINDOWS} windows x {variates} variates, {figures['leaps']:.2f} leaps a row")
+    for name, value in times.items():
         print(f"  {name:20} {value * 1e3:9.3f} ms")
-    rate = products.operations / middle["sparse forward"] / 1e9
-    bare = products.operations / middle["its bare products"] / 1e9
-    print(
-        f"  {products.operations / 1e6:.1f} MFLOP: {rate:.1f} GFLOP/s in the forward, {bare:.1f} in its bare products"
-    )
-    verdicts = [
-        ("sparse forward / its bare products", ratio("sparse forward", "its bare products"), LIMITS[variates]),
-        ("training step / dense forward", ratio("training step", "dense forward"), TRAINING_LIMIT),
-    ]
-    for text, value, limit in verdicts:
-        print(f"  {text:36} {value:5.2f}  (at most {limit}: {'reached' if value <= limit else 'MISSED'})")
-    print(f"  {'sparse forward / DLinear forward':36} {ratio('sparse forward', 'DLinear forward'):5.2f}")
+    rate, bare = (operations / times[name] / 1e9 for name in ("sparse forward", "its bare products"))
+    print(f"  {operations / 1e6:.1f} MFLOP: {rate:.1f} GFLOP/s in the forward, {bare:.1f} in its bare products")
+    for text, key, limit in [
+        ("sparse forward / its bare products", "sparse_over_products", LIMITS[variates]),
+        ("training step / dense forward", "training_over_dense", TRAINING_LIMIT),
+    ]:
+        verdict = "reached" if figures[key] <= limit else "MISSED"
+        print(f"  {text:36} {figures[key]:5.2f}  (at most {limit}: {verdict})")
+    print(f"  {'sparse forward / DLinear forward':36} {figures['sparse_over_dlinear']:5.2f}")
+    for trick, factor in figures["slower_without"].items():
+        print(f"  without {trick:36} x {factor:4.2f}")
 
 
 def main() -> None:
     """Measure both sizes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15, help="alternations between the candidates")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--out", type=Path, help="append the figures to this file, as one JSON line")
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"one thread; a large product reaches {peak_rate() / 1e9:.1f} GFLOP/s")
+    peak = peak_rate()
+    print(f"one thread; a large product reaches {peak / 1e9:.1f} GFLOP/s")
+    sizes = []
     for variates in LIMITS:
-        measure(variates, rounds)
+        sizes.append(measure(variates, options.rounds))
+        show(sizes[-1])
+    if options.out:
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        record = {
+            "commit": commit,
+            "versions": {"python": platform.python_version(), "torch": torch.__version__},
+            "config": CONFIG.model_dump(mode="json"),
+            "seed": 0,
+            "rounds": options.rounds,
+            "peak_flops": peak,
+            "sizes": sizes,
+        }
+        with options.out.open("a") as file:
+            file.write(json.dumps(record) + "\n")
 
 
 if __name__ == "__main__":

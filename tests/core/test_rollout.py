@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Generator, Tensor
 
-import leapts.core.rollout as rollout_module
 import leapts.core.segments as segments_module
 from leapts.core import ScheduleTrace
 from leapts.core.fusion import GatedFusion
@@ -92,16 +91,14 @@ def test_dense_and_sparse_agree_in_forecast_and_trace(
 
 
 @pytest.mark.parametrize("state", ["factored", "clustered"])
-def test_dense_and_sparse_agree_whatever_the_sparse_path_finds_worth_doing(
+def test_dense_and_sparse_agree_whether_or_not_rows_are_sorted_by_scale(
     state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, history = make_model("hierarchical", state).double(), make_history(40).double()
     dense = model.forecast(history, execution="dense", record="states")
     assert dense.trace is not None
-    for block, dropping, sorting in [(7, 0.0, 0), (64, 1.0, 0), (64, 1.0, 10**6), (10**6, 0.5, 10)]:
-        monkeypatch.setattr(rollout_module, "_BLOCK", block)
-        monkeypatch.setattr(rollout_module, "_WORTH_DROPPING", dropping)
-        monkeypatch.setattr(segments_module, "_WORTH_SORTING", sorting)
+    for worth_sorting in (0, 10, 10**6):
+        monkeypatch.setattr(segments_module, "_WORTH_SORTING", worth_sorting)
         sparse = model.forecast(history, record="states")
         torch.testing.assert_close(sparse.values, dense.values, atol=1e-12, rtol=1e-12)
         assert sparse.trace is not None

@@ -19,12 +19,6 @@ from leapts.core.segments import SegmentHeads, mask_table, soft_segment_mask
 from leapts.core.state_cells import StateCell
 from leapts.core.trace import TraceRecorder
 
-# So many rows at a time: their intermediate results stay in the cache.
-_BLOCK = 4096
-
-# Rows that are done drop out once so few go on that gathering those costs less than carrying the others along.
-_WORTH_DROPPING = 0.75
-
 
 class Rollout(nn.Module):
     """Fills the horizon leap by leap.
@@ -94,30 +88,14 @@ class Rollout(nn.Module):
         noise: Float[Tensor, "leaps rows noises"] | None = None,
         recorder: TraceRecorder | None = None,
     ) -> Float[Tensor, "rows horizon"]:
-        """As many leaps as each row needs, one block of rows after the other."""
-        borders = list(accumulate(sizes, initial=0))
-        written = first.new_empty(first.shape[0], self.horizon)
-        for begin in range(0, first.shape[0], _BLOCK):
-            self._fill(written, slice(begin, begin + _BLOCK), first, borders, noise, recorder)
-        return written
-
-    def _fill(
-        self,
-        written: Float[Tensor, "rows horizon"],
-        block: slice,
-        first: Float[Tensor, "rows hidden"],
-        cluster_borders: Sequence[int],
-        noise: Float[Tensor, "leaps rows noises"] | None,
-        recorder: TraceRecorder | None,
-    ) -> None:
-        """Write the whole horizon of one block of rows."""
+        """As many leaps as each row needs."""
         masks = mask_table(self.horizon, self.sharpness, first.dtype, first.device)
         one_hot = torch.eye(len(self.scheduler.grid), dtype=first.dtype, device=first.device)
-        state = self.cell.begin(first[block])
-        rows = torch.arange(first.shape[0], device=first.device)[block]
+        borders = list(accumulate(sizes, initial=0))
+        rows = torch.arange(first.shape[0], device=first.device)
+        state = self.cell.begin(first)
         control = first.new_zeros(rows.shape[0], self.control.size)
         remaining = first.new_full(rows.shape, self.horizon)
-        sizes = _cluster_sizes(rows, cluster_borders)
         last = self.scheduler.max_leaps - 1
         for leap in range(last + 1):
             hidden = self.cell.visible(state)
@@ -129,7 +107,7 @@ class Rollout(nn.Module):
             segment = self.heads.chosen(hidden, scale)
             segment.mul_(masks.until_end.index_select(0, left.long()))
             if leap == 0:
-                written[block] = segment
+                written = segment
             else:
                 segment.mul_(masks.from_start.index_select(0, remaining.long()))
                 written.index_add_(0, rows, segment)
@@ -138,18 +116,19 @@ class Rollout(nn.Module):
                 self._record_leap(recorder, leap, rows, hidden, self.horizon - remaining, length, scale)
                 # What the last leap of a row does to its state matters to the trace alone.
                 done = landing.select((left == 0).nonzero().squeeze(1))
-                self._record_move(recorder, leap, done, cluster_borders)
+                self._record_move(recorder, leap, done, borders)
             going = left.nonzero().squeeze(1)
             if going.shape[0] == 0:
-                return
-            if going.shape[0] < _WORTH_DROPPING * rows.shape[0]:
+                break
+            if going.shape[0] < rows.shape[0]:
                 landing = landing.select(going)
                 rows = landing.rows
-                sizes = _cluster_sizes(rows, cluster_borders)
+                sizes = _cluster_sizes(rows, borders)
             if recorder is not None:
-                self._record_move(recorder, leap, landing, cluster_borders)
+                self._record_move(recorder, leap, landing, borders)
             drive = self._drive(landing)
             state, control, remaining = self.cell.advance(landing.state, drive, sizes), drive.control, landing.left
+        return written
 
     def _drive(self, landing: "_Landing") -> Drive:
         ratios = torch.stack([landing.left, landing.length], 1) / self.horizon
@@ -168,10 +147,8 @@ class Rollout(nn.Module):
         probabilities = self.scheduler.probabilities(hidden, scale)
         recorder.decided(leap, rows, start=start, length=length, scale=scale, probabilities=probabilities)
 
-    def _record_move(
-        self, recorder: TraceRecorder, leap: int, landing: "_Landing", cluster_borders: Sequence[int]
-    ) -> None:
-        sizes = _cluster_sizes(landing.rows, cluster_borders)
+    def _record_move(self, recorder: TraceRecorder, leap: int, landing: "_Landing", borders: Sequence[int]) -> None:
+        sizes = _cluster_sizes(landing.rows, borders)
         change = self.cell.contributions(landing.state, self._drive(landing), sizes)
         recorder.moved(leap, landing.rows, self.cell.visible(landing.state), change)
 
