@@ -5,14 +5,13 @@
 Every product that the sparse forward executes is recorded with its operands and replayed bare; the forward's time over
 the replay's is the price of everything else. A training step is held against the dense forward, and DLinear at the same
 sizes serves as a yardstick. Every trick of the sparse path is also left out in turn. Rounds alternate between the
-candidates and the median of the rounds' ratios counts, so that a noisy machine disturbs all of them alike. Windows lie
-in memory as the data pipeline gathers them, variate after variate.
+candidates, and each one's fastest round counts: a noisy machine only ever adds time. Windows lie in memory as the data
+pipeline gathers them, variate after variate.
 """
 
 import argparse
 import json
 import platform
-import statistics
 import subprocess
 import time
 from collections.abc import Callable
@@ -172,20 +171,19 @@ def measure(variates: int, rounds: int) -> dict[str, Any]:
     for _ in range(rounds + 1):
         for name, action in candidates.items():
             times[name].append(seconds(action, repeats))
-    times = {name: values[1:] for name, values in times.items()}  # the first round warms up
-
-    def ratio(name: str, base: str) -> float:
-        return statistics.median(a / b for a, b in zip(times[name], times[base], strict=True))
-
     trace = model.forecast(history, record="leaps").trace
     assert trace is not None
-    middle = {name: statistics.median(values) for name, values in times.items()}
+    fastest = {name: min(values[1:]) for name, values in times.items()}  # the first round warms up
+
+    def ratio(name: str, base: str) -> float:
+        return fastest[name] / fastest[base]
+
     return {
         "variates": variates,
         "windows": WINDOWS,
         "leaps": trace.leaps.double().mean().item(),
         "operations": products.operations,
-        "seconds": {name: value for name, value in middle.items() if name not in TRICKS},
+        "seconds": {name: value for name, value in fastest.items() if name not in TRICKS},
         "sparse_over_products": ratio("sparse forward", "its bare products"),
         "training_over_dense": ratio("training step", "dense forward"),
         "sparse_over_dlinear": ratio("sparse forward", "DLinear forward"),
