@@ -1,10 +1,10 @@
-"""Turns on the shape checks written in the core's signatures, for every test; users never pay for them."""
+"""Turns on the shape checks written in signatures, for every test; users never pay for them."""
 
 import torch
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
-install_import_hook("leapts.core", "beartype.beartype")
+install_import_hook(["leapts.core", "leapts.intervals", "leapts.baselines"], "beartype.beartype")
 
 # Time limits on single examples only measure the machine.
 settings.register_profile(

@@ -1,0 +1,151 @@
+"""The metrics on arrays and tensors, each the mean of one term."""
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from leapts.errors import ConfigError, DataError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Values = npt.ArrayLike | Tensor
+
+
+def mse(actual: Values, forecast: Values) -> float:
+    """Mean squared error."""
+    return float(squared_error(*_pair(actual, forecast)).mean())
+
+
+def mae(actual: Values, forecast: Values) -> float:
+    """Mean absolute error."""
+    return float(absolute_error(*_pair(actual, forecast)).mean())
+
+
+def rmse(actual: Values, forecast: Values) -> float:
+    """Root of the mean squared error over all values."""
+    return float(np.sqrt(mse(actual, forecast)))
+
+
+def smape(actual: Values, forecast: Values) -> float:
+    """Symmetric mean absolute percentage error, from 0 to 200: `200 |y - f| / (|y| + |f|)`, where 0 / 0 = 0."""
+    return float(symmetric_percentage(*_pair(actual, forecast)).mean())
+
+
+def mape(actual: Values, forecast: Values) -> float:
+    """Mean absolute percentage error over the actuals that are not zero; `inf` when all are."""
+    y, f = _pair(actual, forecast)
+    nonzero = y != 0
+    return float(percentage(y[nonzero], f[nonzero]).mean()) if nonzero.any() else float("inf")
+
+
+def mase(actual: Values, forecast: Values, insample_scale: Values) -> float:
+    """Mean absolute scaled error: each series' absolute error in units of its in-sample seasonal naive error.
+
+    Args:
+        actual: [series, h], or [h] for a single series.
+        forecast: The same.
+        insample_scale: One for each series, from `naive_scale`.
+
+    Returns:
+        The mean over all series: `inf` as soon as a series of scale 0 is not forecast exactly.
+    """
+    y, f = _pair(actual, forecast)
+    scale = _float64(insample_scale)
+    if y.shape[:-1] != scale.shape:
+        raise DataError(
+            f"{list(y.shape[:-1])} series are scored with {list(scale.shape)} in-sample scales; "
+            "pass one scale for each row of the actuals"
+        )
+    if not (np.isfinite(scale) & (scale >= 0)).all():
+        raise DataError("an in-sample scale is negative or not a number; compute the scales with naive_scale")
+    return float(over_scale(absolute_error(y, f).mean(axis=-1), scale).mean())
+
+
+def owa(smape: float, mase: float, naive2_smape: float, naive2_mase: float) -> float:
+    """Overall weighted average of the M4 competition: the mean of SMAPE and MASE, each relative to Naive2's.
+
+    Args:
+        smape: Of the forecast, over all series.
+        mase: Of the forecast, over all series.
+        naive2_smape: Of Naive2, over the same series.
+        naive2_mase: Of Naive2, over the same series.
+    """
+    if not (naive2_smape > 0 and naive2_mase > 0):
+        raise DataError(
+            f"Naive2 scores SMAPE {naive2_smape:g} and MASE {naive2_mase:g}, and nothing is relative to an exact "
+            "forecast; compare SMAPE and MASE themselves"
+        )
+    return (smape / naive2_smape + mase / naive2_mase) / 2
+
+
+def naive_scale(values: Values, offsets: Values, season: int) -> FloatArray:
+    """Each series' in-sample seasonal naive error, the mean of `|x[t] - x[t - season]|`, for MASE.
+
+    Args:
+        values: All series one after the other, as a panel holds them.
+        offsets: Where each series starts, and at the end where the last one stops.
+        season: Steps to a season; 1 for none.
+
+    Returns:
+        One scale for each series: 0 for a series that repeats its season exactly, or is no longer than one.
+    """
+    if season < 1:
+        raise ConfigError(f"season={season} is not a number of steps; use 1 where there is no season")
+    x, borders = _float64(values), _int64(offsets)
+    if borders.size < 1 or borders[0] != 0 or borders[-1] != x.size or (np.diff(borders) < 0).any():
+        raise DataError(f"the offsets do not cut {x.size} values into series; they rise from 0 to {x.size}")
+    lengths = np.diff(borders)
+    # A difference over a season belongs to the series its later value lies in, if its earlier one lies there too.
+    owner = np.repeat(np.arange(lengths.size), lengths)
+    inside = owner[season:] == owner[:-season]
+    differences = np.abs(x[season:] - x[:-season])[inside]
+    totals = np.bincount(owner[season:][inside], weights=differences, minlength=lengths.size)
+    return np.asarray(totals / np.maximum(lengths - season, 1), dtype=np.float64)
+
+
+def squared_error(actual: FloatArray, forecast: FloatArray) -> FloatArray:
+    """The term of MSE."""
+    return np.square(actual - forecast)
+
+
+def absolute_error(actual: FloatArray, forecast: FloatArray) -> FloatArray:
+    """The term of MAE."""
+    return np.abs(actual - forecast)
+
+
+def symmetric_percentage(actual: FloatArray, forecast: FloatArray) -> FloatArray:
+    """The term of SMAPE."""
+    return 200 * over_scale(np.abs(actual - forecast), np.abs(actual) + np.abs(forecast))
+
+
+def percentage(actual: FloatArray, forecast: FloatArray) -> FloatArray:
+    """The term of MAPE, for actuals that are not zero."""
+    return 100 * np.abs(actual - forecast) / np.abs(actual)
+
+
+def over_scale(error: FloatArray, scale: FloatArray) -> FloatArray:
+    """`error / scale`, where 0 / 0 is 0 and anything else over 0 is infinite."""
+    unmeasured = np.where(error == 0, 0.0, np.inf)
+    return np.divide(error, scale, out=unmeasured, where=scale != 0)
+
+
+def _pair(actual: Values, forecast: Values) -> tuple[FloatArray, FloatArray]:
+    y, f = _float64(actual), _float64(forecast)
+    # Shapes that merely broadcast would score every forecast against every actual.
+    if y.shape != f.shape:
+        raise DataError(f"actuals of shape {list(y.shape)} and forecasts of shape {list(f.shape)}; make them the same")
+    if y.size == 0:
+        raise DataError(f"there is nothing to score: the actuals have shape {list(y.shape)}")
+    return y, f
+
+
+def _float64(values: Values) -> FloatArray:
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def _int64(values: Values) -> IntArray:
+    if isinstance(values, Tensor):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values, dtype=np.int64)
