@@ -23,6 +23,18 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class RootOptions(Options):
+    """Options that stand by themselves and explain what is wrong with them."""
+
+    if not TYPE_CHECKING:  # the checker keeps the signature that the fields give
+
+        def __init__(self, **options: Any) -> None:
+            try:
+                super().__init__(**options)
+            except ValidationError as error:
+                raise ConfigError(_explain(error)) from None
+
+
 class MlpMixing(Options):
     """Variates exchange through an MLP over all of them. Cost: 2 x variates x rank for each latent number."""
 
@@ -107,7 +119,7 @@ Scheduling = Annotated[
 State = Annotated[ControlledState | RecurrentState | LongShortTermState, Field(discriminator="kind")]
 
 
-class ModelConfig(Options):
+class ModelConfig(RootOptions):
     """All that decides what a model is, apart from its weights."""
 
     h: Size = Field(description="steps to forecast")
@@ -127,14 +139,6 @@ class ModelConfig(Options):
     summary_size: Size = 16
     mask_sharpness: Annotated[float, Field(gt=0)] = 0.5
     temporal_clip: tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0)]] = (0.05, 1.0)
-
-    if not TYPE_CHECKING:  # the checker keeps the signature that the fields give
-
-        def __init__(self, **options: Any) -> None:
-            try:
-                super().__init__(**options)
-            except ValidationError as error:
-                raise ConfigError(_explain(error)) from None
 
     @property
     def clusters(self) -> int:
@@ -178,6 +182,23 @@ class ModelConfig(Options):
     def to_json(self) -> str:
         """Options as JSON."""
         return self.model_dump_json(indent=2)
+
+
+class TrainingConfig(RootOptions):
+    """How a model learns. All randomness follows from the seed and the step, so a run can stop and go on anywhere."""
+
+    max_steps: Size
+    batch_size: Size = Field(description="windows in a step")
+    val_check_steps: Size = Field(description="steps between looks at the validation windows")
+    patience: Annotated[int, Field(ge=0)] = Field(
+        default=5, description="stop after so many looks without a better validation error; 0: never"
+    )
+    learning_rate: Annotated[float, Field(gt=0)] = 2e-3
+    huber_delta: Annotated[float, Field(gt=0)] = Field(
+        default=0.1, description="where the loss turns from squared to absolute, in standardised units"
+    )
+    gradient_clip: Annotated[float, Field(gt=0)] = 1.0
+    random_seed: Annotated[int, Field(ge=0)] = 1
 
 
 def _parsed(parse: Callable[[str], Any], text: str, language: str) -> dict[str, Any]:

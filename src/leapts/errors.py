@@ -19,3 +19,15 @@ class DataError(LeapTSError, ValueError):
 
 class DownloadError(LeapTSError, OSError):
     """A file could not be downloaded, or is not the file it should be."""
+
+
+class TrainingError(LeapTSError, ArithmeticError):
+    """Training went wrong. The model keeps its last good weights."""
+
+
+class ModelFileError(LeapTSError, OSError):
+    """A model folder or checkpoint cannot be read, or is not what it should be."""
+
+
+class NotFittedError(LeapTSError, RuntimeError):
+    """The forecaster was asked for something it can only do once fitted."""

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from leapts.data.validation import read_panel
-from leapts.data.writing import write_bytes, write_frame
+from leapts.data.writing import write_frame
 from leapts.errors import DataError
 
 FRAME = pd.DataFrame(
@@ -45,7 +45,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
 
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(OSError, match="disk full"):
-        write_bytes(b"new", target)
+        write_frame(FRAME, target)
     assert target.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [target]
 

@@ -1,6 +1,6 @@
 """The record of a schedule: which leaps were taken, how sure the controller was, and what moved its state."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -58,6 +58,15 @@ class ScheduleTrace:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         arranged: dict[str, Any] = {name: arrange(x) for name, x in values.items() if isinstance(x, Tensor)}
         return replace(self, **arranged)
+
+    @staticmethod
+    def joined(traces: "Sequence[ScheduleTrace]") -> "ScheduleTrace":
+        """The rows of several traces of one model, one after the other."""
+        parts = [{field.name: getattr(trace, field.name) for field in fields(trace)} for trace in traces]
+        joined: dict[str, Any] = {
+            name: torch.cat([part[name] for part in parts]) for name, x in parts[0].items() if isinstance(x, Tensor)
+        }
+        return replace(traces[0], **joined)
 
 
 class TraceRecorder:

@@ -33,7 +33,14 @@ def panel_frame(panel: Panel) -> Any:
     return long_frame(panel, index, panel.stamps(), {panel.style.target_col: panel.values.numpy()})
 
 
-def long_frame(panel: Panel, index: npt.NDArray[np.int64], stamps: Stamps, columns: Mapping[str, Column]) -> Any:
+def long_frame(
+    panel: Panel,
+    index: npt.NDArray[np.int64],
+    stamps: Stamps,
+    columns: Mapping[str, Column],
+    *,
+    time_name: str | None = None,
+) -> Any:
     """Rows of series name, stamp and further columns.
 
     Args:
@@ -41,11 +48,12 @@ def long_frame(panel: Panel, index: npt.NDArray[np.int64], stamps: Stamps, colum
         index: For each row, which of the panel's series it belongs to.
         stamps: For each row its stamp, as panels hold them (in UTC when there is a zone).
         columns: Further columns; datetime64 ones are stamps too and come out as the time column does.
+        time_name: What to call the stamps, if not as in the frame that came in.
     """
     style = panel.style
     arrays = {
         style.id_col: pa.array(panel.series).take(pa.array(index)),
-        style.time_col: _time_array(stamps, style.time_type, panel.zone),
+        time_name or style.time_col: _time_array(stamps, style.time_type, panel.zone),
     }
     for name, values in columns.items():
         is_time = values.dtype.kind == "M"

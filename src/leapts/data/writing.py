@@ -1,8 +1,6 @@
 """Frames into files, whole or not at all."""
 
 import gzip
-import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from leapts.errors import DataError
+from leapts.files import write_file
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 
@@ -37,22 +36,8 @@ def write_frame(frame: Any, path: str | Path) -> Path:
     else:
         pa.csv.write_csv(_plain(table), sink, pa.csv.WriteOptions(quoting_style="needed"))
     content = sink.getvalue().to_pybytes()
-    write_bytes(gzip.compress(content, mtime=0) if target.suffix == ".gz" else content, target)
+    write_file(target, gzip.compress(content, mtime=0) if target.suffix == ".gz" else content)
     return target
-
-
-def write_bytes(content: bytes, target: Path) -> None:
-    """Puts the content in place in one move."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -1,0 +1,57 @@
+"""The card that goes with a saved model: what it is, what it was fitted on, how well it did, how to use it."""
+
+from leapts.data.wording import counted
+from leapts.forecaster.fitted import Fitted
+
+_TEMPLATE = """---
+library_name: leapts
+tags:
+- time-series-forecasting
+- leapts
+---
+
+# LeapTS model
+
+Forecasts {h} steps of {series} at frequency `{freq}`, from a look-back of {input_size}.
+
+| | |
+|---|---|
+| parameters | {parameters:,} |
+| scheduling | {scheduling} |
+| state | {state} |
+| mixing between series | {mixing} |
+| normalisation of a window | {normalization} |
+| steps of training | {steps:,} (best at {best_step:,}) |
+| mean absolute error on held-out windows, in deviations | {validation} |
+| seed | {seed} |
+
+```python
+from leapts import LeapTS
+
+model = LeapTS.load("path/to/this/folder")
+forecast = model.predict(level=[80, 95])
+```
+
+The folder holds the last {input_size} values of every series, to forecast from.
+"""
+
+
+def model_card(fitted: Fitted) -> str:
+    """The card's text, in Markdown."""
+    config, report = fitted.config, fitted.report
+    best = report.best_validation
+    return _TEMPLATE.format(
+        h=config.h,
+        series=counted(len(fitted.tail), "series"),
+        freq=fitted.tail.freq,
+        input_size=config.input_size,
+        parameters=sum(parameter.numel() for parameter in fitted.model.parameters()),
+        scheduling=config.scheduling.kind,
+        state=config.state.kind,
+        mixing=config.mixing.kind,
+        normalization=config.normalization,
+        steps=report.steps,
+        best_step=report.best_step,
+        validation="none held out" if best is None else f"{best:.4f}",
+        seed=fitted.training.random_seed,
+    )

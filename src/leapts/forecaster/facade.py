@@ -1,0 +1,314 @@
+"""`LeapTS`: from a table of data to a forecast."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from leapts.data.filling import Fill
+from leapts.data.frames import forecast_frame
+from leapts.data.options import Duplicates, Layout, PanelOptions
+from leapts.data.panel import Panel
+from leapts.data.validation import read_panel, require_length
+from leapts.errors import ConfigError, NotFittedError
+from leapts.forecaster import folder
+from leapts.forecaster.backtest import backtest
+from leapts.forecaster.fitted import Fitted, PanelForecast
+from leapts.forecaster.fitting import FitOptions, calibrated, continue_fit, fit_panel
+from leapts.forecaster.picking import Pick
+from leapts.forecaster.tracing import trace_frame
+from leapts.intervals import Level, interval_bounds, quantile_bounds
+from leapts.training import Progress, TrainingReport
+
+
+class LeapTS:
+    """Forecasts many series many steps ahead, and shows how it got there.
+
+    Only `h` is needed: what is left out is picked from the data, and `picked_` says what and why.
+
+    Args:
+        h: Steps to forecast.
+        input_size: Steps of history a forecast looks back on.
+        freq: The data's frequency, a pandas alias or an integer step; found from the stamps if left out.
+        id_col: The column of series names.
+        time_col: The column of time stamps.
+        target_col: The column of values.
+        layout: `long`, `wide`, or `auto`: by the columns.
+        fill: What to do with gaps and missing values: nothing (they are errors), `interpolate`, `ffill`, or a number.
+        duplicates: What to do with rows that repeat a series and stamp: `error`, `first` or `last`.
+        pad_short: Whether to take series shorter than a window, with their first value repeated in front.
+        val_size: Steps at the end of every series held out to choose the weights and calibrate intervals by.
+        max_steps: Steps of training.
+        batch_size: Windows in a step.
+        learning_rate: Of the first step; it falls from there.
+        random_seed: The same seed, the same forecast.
+        model: Further options of the model, see `leapts.config.ModelConfig`.
+        training: Further options of the training, see `leapts.config.TrainingConfig`.
+        alias: What the forecast's columns are called.
+    """
+
+    def __init__(
+        self,
+        h: int,
+        input_size: int | None = None,
+        freq: str | int | None = None,
+        *,
+        id_col: str = "unique_id",
+        time_col: str = "ds",
+        target_col: str = "y",
+        layout: Layout = "auto",
+        fill: Fill | None = None,
+        duplicates: Duplicates = "error",
+        pad_short: bool = False,
+        val_size: int | None = None,
+        max_steps: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        random_seed: int = 1,
+        model: Mapping[str, Any] | None = None,
+        training: Mapping[str, Any] | None = None,
+        alias: str = "LeapTS",
+    ) -> None:
+        self.h = h
+        self.input_size = input_size
+        self.freq = freq
+        self.id_col = id_col
+        self.time_col = time_col
+        self.target_col = target_col
+        self.layout = layout
+        self.fill = fill
+        self.duplicates = duplicates
+        self.pad_short = pad_short
+        self.val_size = val_size
+        self.max_steps = max_steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.random_seed = random_seed
+        self.model = model
+        self.training = training
+        self.alias = alias
+
+    def fit(
+        self,
+        df: Any,
+        *,
+        progress: Progress | None = None,
+        checkpoint_dir: str | Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Fit a fresh model.
+
+        Args:
+            df: A frame (pandas, polars, pyarrow), or the path of a CSV or Parquet file, or `-` for standard input.
+            progress: Called after every step of training.
+            checkpoint_dir: A folder to keep the state of training in, so that it can go on after a crash.
+            resume: Whether to go on from what is in that folder.
+
+        Raises:
+            DataError: When the data cannot be used, naming the place and the cure.
+            TrainingError: When training diverged; the last good weights are kept, and can forecast.
+        """
+        if resume and checkpoint_dir is None:
+            raise ConfigError("resume=True needs checkpoint_dir: the folder the interrupted run kept its state in")
+        self._fitted = fit_panel(
+            self._read(df),
+            self._fit_options(),
+            progress=progress,
+            checkpoint_dir=checkpoint_dir,
+            resume=resume,
+            on_failure=self._keep,
+        )
+        return self
+
+    def predict(
+        self,
+        df: Any = None,
+        *,
+        level: Sequence[Level] | None = None,
+        quantiles: Sequence[float] | None = None,
+        return_trace: bool = False,
+    ) -> Any:
+        """Forecast the `h` steps after the end of every series.
+
+        Args:
+            df: History to forecast from, of the fitted series or of others; by default the data of the fit.
+            level: Intervals to give, in percent: `[80, 95]`.
+            quantiles: Quantiles to give instead of intervals: `[0.1, 0.9]`.
+            return_trace: Whether to give the trace too: a frame with one row for each leap.
+
+        Returns:
+            A frame of the kind that came in, with a row for each series and step; with the trace, both.
+        """
+        fitted = self._require_fitted()
+        panel = fitted.tail if df is None else self._read(df)
+        forecast = fitted.forecast(panel, "leaps" if return_trace else "nothing")
+        frame = forecast_frame(forecast.panel, self._columns(fitted, forecast, level, quantiles), self.h)
+        return (frame, trace_frame(forecast)) if return_trace else frame
+
+    def cross_validation(
+        self,
+        df: Any,
+        n_windows: int = 1,
+        *,
+        step_size: int | None = None,
+        refit: bool = False,
+        level: Sequence[Level] | None = None,
+        progress: Progress | None = None,
+    ) -> Any:
+        """Forecast the last windows of the data as if they were not known yet. The fitted model is not touched.
+
+        Args:
+            df: The data.
+            n_windows: How many windows, counted back from the end.
+            step_size: How far apart they are; by default `h`, so that they do not overlap.
+            refit: Whether to fit anew before every window, instead of once before the first.
+            level: Intervals to give, in percent.
+            progress: Called after every step of training.
+
+        Returns:
+            A frame with the columns of a forecast, the cutoff, and the actual values.
+        """
+        step = self.h if step_size is None else step_size
+        if n_windows < 1 or step < 1:
+            raise ConfigError(f"n_windows={n_windows} and step_size={step} must be at least 1")
+        panel = self._read(df)
+        held_out = self.h + step * (n_windows - 1)
+        require_length(panel, held_out + self.h + 1, f"{n_windows} windows of {self.h} steps and something to fit on")
+
+        def fit(known: Panel) -> Fitted:
+            return fit_panel(known, self._fit_options(), progress=progress)
+
+        def columns(fitted: Fitted, forecast: PanelForecast) -> dict[str, np.ndarray[Any, Any]]:
+            return self._columns(fitted, forecast, level, None)
+
+        return backtest(panel, self.h, n_windows, step, fit=fit, refit=refit, columns=columns)
+
+    def update(self, df: Any, *, max_steps: int | None = None, progress: Progress | None = None) -> Self:
+        """Go on training from the present weights on newer data; the scaling of known series stays.
+
+        Args:
+            df: The data, as for `fit`.
+            max_steps: Steps of training; by default a fifth of the first fit's.
+            progress: Called after every step.
+        """
+        fitted = self._require_fitted()
+        self._fitted = continue_fit(fitted, self._read(df), max_steps=max_steps, progress=progress)
+        return self
+
+    def calibrate(self, df: Any) -> Self:
+        """Measure the intervals anew, on data the model was not fitted on.
+
+        Args:
+            df: History with at least one window of `input_size + h` steps in every series.
+        """
+        fitted = self._require_fitted()
+        panel = fitted.accepted(self._read(df))
+        self._fitted = fitted.with_scores(calibrated(fitted, panel))
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as a folder: `config.json`, `model.safetensors` and a model card, in one move."""
+        folder.save(self._require_fitted(), self.get_params(), Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "LeapTS":
+        """Read a model folder.
+
+        Raises:
+            ModelFileError: When it is not one, is damaged, or was written by a newer version.
+        """
+        fitted, params = folder.load(Path(path))
+        model = cls(**params)
+        model._fitted = fitted
+        return model
+
+    @property
+    def fitted_(self) -> Fitted:
+        """Everything the fit left behind."""
+        return self._require_fitted()
+
+    @property
+    def picked_(self) -> tuple[Pick, ...]:
+        """What was picked automatically, and why."""
+        return self._require_fitted().picks
+
+    @property
+    def report_(self) -> TrainingReport:
+        """How training went."""
+        return self._require_fitted().report
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """The options as given."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change options; takes effect with the next fit."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ConfigError(f"there is no option {name!r}; there are {', '.join(self.get_params())}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        state = "fitted" if hasattr(self, "_fitted") else "not fitted"
+        return f"LeapTS(h={self.h}, input_size={self.input_size}, freq={self.freq!r}; {state})"
+
+    def _keep(self, fitted: Fitted) -> None:
+        self._fitted = fitted
+
+    def _require_fitted(self) -> Fitted:
+        if not hasattr(self, "_fitted"):
+            raise NotFittedError("this LeapTS is not fitted yet; call fit first, or load a saved model")
+        return self._fitted
+
+    def _read(self, df: Any) -> Panel:
+        if isinstance(df, Panel):
+            return df
+        options = PanelOptions(
+            id_col=self.id_col,
+            time_col=self.time_col,
+            target_col=self.target_col,
+            layout=self.layout,
+            freq=self.freq,
+            fill=self.fill,
+            duplicates=self.duplicates,
+        )
+        return read_panel(df, options)
+
+    def _fit_options(self) -> FitOptions:
+        given = {"max_steps": self.max_steps, "batch_size": self.batch_size, "learning_rate": self.learning_rate}
+        return FitOptions(
+            h=self.h,
+            input_size=self.input_size,
+            val_size=self.val_size,
+            pad_short=self.pad_short,
+            model=dict(self.model or {}),
+            training={
+                "random_seed": self.random_seed,
+                **(self.training or {}),
+                **{name: value for name, value in given.items() if value is not None},
+            },
+        )
+
+    def _columns(
+        self,
+        fitted: Fitted,
+        forecast: PanelForecast,
+        level: Sequence[Level] | None,
+        quantiles: Sequence[float] | None,
+    ) -> dict[str, np.ndarray[Any, Any]]:
+        columns = {self.alias: forecast.values}
+        if level is not None and quantiles is not None:
+            raise ConfigError("give level or quantiles, not both")
+        bounds = (
+            interval_bounds(level or [], self.alias) if quantiles is None else quantile_bounds(quantiles, self.alias)
+        )
+        if bounds:
+            if fitted.scores is None:
+                raise ConfigError(
+                    "no windows were held out, so there is nothing to measure intervals by; "
+                    "fit with val_size=, or call calibrate(df) with newer data"
+                )
+            columns |= fitted.scores.around(forecast.values, forecast.scale, bounds)
+        return {name: values.numpy() for name, values in columns.items()}

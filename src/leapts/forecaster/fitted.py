@@ -1,0 +1,147 @@
+"""A fitted model with all it needs to forecast: weights, scaling, and where its series ended."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from leapts.config import ModelConfig, TrainingConfig
+from leapts.core import LeapTSModel, ScheduleTrace
+from leapts.core.fusion import Record
+from leapts.data.panel import Panel
+from leapts.data.scaling import Scaler
+from leapts.data.validation import require_length
+from leapts.data.windows import AlignedWindows, Windows
+from leapts.data.wording import counted, listed, quoted
+from leapts.errors import DataError
+from leapts.forecaster.picking import Pick
+from leapts.intervals import ConformalScores
+from leapts.training import TrainingReport
+
+# So many rows (windows of single series) go through the model at a time.
+_ROWS_AT_A_TIME = 16384
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fitted:
+    """Everything that a fit leaves behind."""
+
+    config: ModelConfig
+    training: TrainingConfig
+    model: LeapTSModel
+    clusters: tuple[int, ...] | None
+    scaler: Scaler
+    tail: Panel  # the last look-back of every series, to forecast from
+    pad_short: bool
+    report: TrainingReport
+    picks: tuple[Pick, ...]
+    scores: ConformalScores | None
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether the model forecasts its series together, and so needs exactly those."""
+        return self.config.n_series is not None
+
+    def windows(self, panel: Panel, *, step: int = 1) -> Windows | AlignedWindows:
+        """The windows of a panel, standardised, as the model wants them."""
+        values = self.scaler_for(panel).transform(panel)
+        if self.is_joint:
+            matrix = values.view(len(panel), -1)
+            return AlignedWindows(matrix, self.config.input_size, self.config.h, step=step)
+        return Windows(
+            values, panel.offsets, self.config.input_size, self.config.h, step=step, pad_short=self.pad_short
+        )
+
+    def scaler_for(self, panel: Panel) -> Scaler:
+        """The scaling of a panel's series: as fitted where known, by their own history where not."""
+        if panel.series == self.tail.series:
+            return self.scaler
+        known = {name: index for index, name in enumerate(self.tail.series)}
+        index = torch.tensor([known.get(name, -1) for name in panel.series])
+        own = Scaler.fit(panel)
+        chosen = index.clamp(min=0)
+        return Scaler(
+            torch.where(index >= 0, self.scaler.mean[chosen], own.mean),
+            torch.where(index >= 0, self.scaler.deviation[chosen], own.deviation),
+        )
+
+    def forecast(self, panel: Panel, record: Record = "nothing") -> "PanelForecast":
+        """Forecast what follows every series of a panel.
+
+        Raises:
+            DataError: When a series is too short, or the model needs its own series and these are others.
+        """
+        panel = self.accepted(panel)
+        scaler = self.scaler_for(panel)
+        tail = panel.tail(self.config.input_size)
+        values = scaler.transform(tail)
+        if self.is_joint:
+            batches = [values.view(1, len(panel), -1)]
+        else:
+            windows = Windows(values, tail.offsets, self.config.input_size, 0, pad_short=True)
+            every = torch.arange(len(panel))
+            batches = [windows.gather(index).history for index in every.split(_ROWS_AT_A_TIME)]
+        parts = [self.model.forecast(batch, record=record) for batch in batches]
+        merged = torch.cat([part.values.flatten(0, 1) for part in parts])
+        coarse = [part.coarse.flatten(0, 1) for part in parts if part.coarse is not None]
+        traces = [part.trace.arranged(lambda x: x.flatten(0, 1)) for part in parts if part.trace is not None]
+        return PanelForecast(
+            panel=panel,
+            values=scaler.inverse(merged),
+            coarse=scaler.inverse(torch.cat(coarse)) if coarse else None,
+            scale=scaler.deviation,
+            trace=ScheduleTrace.joined(traces) if traces else None,
+        )
+
+    def accepted(self, panel: Panel) -> Panel:
+        """The panel as the model can take it.
+
+        Raises:
+            DataError: Naming the series that stand in the way.
+        """
+        if not self.pad_short:
+            require_length(panel, self.config.input_size, f"a forecast from a look-back of {self.config.input_size}")
+        if panel.freq != self.tail.freq:
+            raise DataError(
+                f"the model was fitted at freq={quoted(self.tail.freq)}, but this data has "
+                f"freq={quoted(panel.freq)}; bring it to the same frequency, or fit again"
+            )
+        return self._own_series(panel) if self.is_joint else panel
+
+    def _own_series(self, panel: Panel) -> Panel:
+        """The model's own series in their order, which is what a model that mixes them needs."""
+        cure = "give all of them over the same stamps, or fit with mixing='none'"
+        missing = [name for name in self.tail.series if name not in set(panel.series)]
+        if missing:
+            raise DataError(
+                f"the model forecasts {counted(len(self.tail), 'series')} together, and this data lacks "
+                f"{listed(missing)}; {cure}"
+            )
+        extra = [name for name in panel.series if name not in set(self.tail.series)]
+        if extra:
+            raise DataError(f"the model was fitted without the series {listed(extra)}; leave them out, or fit again")
+        panel = panel.select(self.tail.series)
+        panel.matrix()  # refuses series that are not aligned
+        return panel
+
+    def with_scores(self, scores: ConformalScores | None) -> "Fitted":
+        """The same, with other calibration scores."""
+        return replace(self, scores=scores)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PanelForecast:
+    """Forecasts for every series of a panel, in its own units."""
+
+    panel: Panel
+    values: Float64[Tensor, "series h"]
+    coarse: Float64[Tensor, "series h"] | None
+    scale: Float64[Tensor, "series"]  # of each series, for intervals
+    trace: ScheduleTrace | None
+
+
+def tail_of(panel: Panel, steps: int) -> Panel:
+    """The last steps of every series, in memory of their own."""
+    tail = panel.tail(steps)
+    return replace(tail, values=tail.values.clone())

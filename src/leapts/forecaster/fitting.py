@@ -1,0 +1,180 @@
+"""From a panel to a fitted model."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from leapts.assembly import build_model
+from leapts.config import ModelConfig
+from leapts.core import cluster_variates
+from leapts.data.panel import Panel
+from leapts.data.scaling import Scaler
+from leapts.data.splits import split_by_sizes
+from leapts.data.validation import require_length
+from leapts.data.windows import AlignedWindows, Windows
+from leapts.errors import ConfigError, DataError, TrainingError
+from leapts.forecaster.fitted import Fitted, tail_of
+from leapts.forecaster.picking import Picked, pick_options
+from leapts.intervals import ConformalScores
+from leapts.training import Checkpoint, Progress, TrainingReport, train
+
+# Looking at more validation windows than this tells no more about which weights are best.
+_MOST_VALIDATION_ROWS = 50_000
+_MOST_CALIBRATION_ROWS = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """What a user asked for, before anything is picked."""
+
+    h: int
+    input_size: int | None
+    val_size: int | None
+    pad_short: bool
+    model: dict[str, Any]
+    training: dict[str, Any]
+
+
+def fit_panel(
+    panel: Panel,
+    options: FitOptions,
+    *,
+    progress: Progress | None = None,
+    checkpoint_dir: str | Path | None = None,
+    resume: bool = False,
+    on_failure: Callable[[Fitted], None] | None = None,
+) -> Fitted:
+    """Pick what is left open, fit, and calibrate.
+
+    Args:
+        panel: The data.
+        options: What the user asked for.
+        progress: Called after every step of training.
+        checkpoint_dir: Where to keep the state of training.
+        resume: Whether to go on from the state kept there.
+        on_failure: Given the model with its last good weights when training diverges, before the error is raised.
+    """
+    if options.h < 1:
+        raise ConfigError(f"h={options.h} is no horizon; forecast at least 1 step")
+    require_length(panel, options.h + 2, f"a horizon of {options.h} and something to look back on")
+    picked = pick_options(
+        panel,
+        options.h,
+        input_size=options.input_size,
+        val_size=options.val_size,
+        model=options.model,
+        training=options.training,
+    )
+    if not options.pad_short:
+        needed = picked.model.input_size + options.h + picked.val_size
+        purpose = f"one window ({picked.model.input_size} + {options.h} steps"
+        purpose += f" and {picked.val_size} held out)" if picked.val_size else ")"
+        require_length(panel, needed, purpose)
+    split = split_by_sizes(panel, val_size=picked.val_size, test_size=0, input_size=picked.model.input_size)
+    fitted = _untrained(panel, split.train, picked, options)
+    checkpoint = None
+    if checkpoint_dir is not None:
+        checkpoint = Checkpoint(checkpoint_dir, fingerprint=_fingerprint(panel, picked))
+        if not resume:
+            checkpoint.discard()
+    validation = _validation_windows(fitted, split.val if picked.val_size else None)
+    try:
+        report = train(
+            fitted.model,
+            fitted.windows(split.train),
+            validation,
+            picked.training,
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+    except TrainingError:
+        if on_failure is not None:
+            on_failure(fitted)
+        raise
+    fitted = replace(fitted, report=report)
+    return fitted.with_scores(calibrated(fitted, split.val) if validation is not None else None)
+
+
+def continue_fit(fitted: Fitted, panel: Panel, *, max_steps: int | None, progress: Progress | None) -> Fitted:
+    """Train a copy of the fitted model further on newer data."""
+    panel = fitted.accepted(panel)
+    config = fitted.training
+    steps = max_steps or max(1, config.max_steps // 5)
+    config = config.model_copy(update={"max_steps": steps, "val_check_steps": min(config.val_check_steps, steps)})
+    model = build_model(fitted.config, seed=0, clusters=fitted.clusters)
+    model.load_state_dict(fitted.model.state_dict())
+    lookback, h = fitted.config.input_size, fitted.config.h
+    val_size = h if int(panel.lengths.min()) >= lookback + 2 * h else 0
+    split = split_by_sizes(panel, val_size=val_size, test_size=0, input_size=lookback)
+    updated = replace(
+        fitted, model=model, training=config, scaler=fitted.scaler_for(panel), tail=tail_of(panel, lookback)
+    )
+    validation = _validation_windows(updated, split.val if val_size else None)
+    report = train(model, updated.windows(split.train), validation, config, progress=progress)
+    updated = replace(updated, report=report)
+    return updated.with_scores(calibrated(updated, split.val) if validation is not None else fitted.scores)
+
+
+def calibrated(fitted: Fitted, panel: Panel) -> ConformalScores:
+    """How far off the model is on windows it was not fitted on, per step of the horizon."""
+    windows = fitted.windows(panel)
+    variates = len(panel) if fitted.is_joint else 1
+    step = max(1, len(windows) * variates // _MOST_CALIBRATION_ROWS)
+    index = torch.arange(0, len(windows), step)
+    errors = []
+    for some in index.split(max(1, 8192 // variates)):
+        batch = windows.gather(some)
+        errors.append((fitted.model.forecast(batch.history).values - batch.future).flatten(0, 1))
+    residuals = torch.cat(errors)
+    return ConformalScores.fit(residuals, torch.ones(len(residuals)))
+
+
+def _untrained(panel: Panel, train_part: Panel, picked: Picked, options: FitOptions) -> Fitted:
+    scaler = Scaler.fit(train_part)
+    clusters = _clusters(train_part, scaler, picked.model, picked.training.random_seed)
+    return Fitted(
+        config=picked.model,
+        training=picked.training,
+        model=build_model(picked.model, seed=picked.training.random_seed, clusters=clusters),
+        clusters=clusters,
+        scaler=scaler,
+        tail=tail_of(panel, picked.model.input_size),
+        pad_short=options.pad_short,
+        report=TrainingReport(),
+        picks=picked.picks,
+        scores=None,
+    )
+
+
+def _clusters(panel: Panel, scaler: Scaler, config: ModelConfig, seed: int) -> tuple[int, ...] | None:
+    if config.clusters == 1:
+        return None
+    series = scaler.transform(panel).view(len(panel), -1)
+    return tuple(cluster_variates(series, config.clusters, torch.Generator().manual_seed(seed)).tolist())
+
+
+def _validation_windows(fitted: Fitted, panel: Panel | None) -> Windows | AlignedWindows | None:
+    if panel is None:
+        return None
+    try:
+        windows = fitted.windows(panel)
+    except DataError:
+        if not fitted.pad_short:
+            raise
+        return None
+    rows = len(windows) * (len(panel) if fitted.is_joint else 1)
+    return windows if rows <= _MOST_VALIDATION_ROWS else fitted.windows(panel, step=-(-rows // _MOST_VALIDATION_ROWS))
+
+
+def _fingerprint(panel: Panel, picked: Picked) -> str:
+    """Of everything the course of training depends on."""
+    digest = hashlib.sha256(picked.model.to_json().encode())
+    digest.update(picked.training.model_dump_json().encode())
+    digest.update(str(picked.val_size).encode())
+    digest.update(panel.offsets.numpy().tobytes())
+    digest.update(panel.values.numpy().tobytes())
+    return digest.hexdigest()

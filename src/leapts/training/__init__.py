@@ -1,0 +1,15 @@
+"""Fitting a model to windows: the loop, what it reports, and checkpoints that lose nothing."""
+
+from leapts.training.checkpoint import Checkpoint
+from leapts.training.loop import Progress, TrainingStep, WindowSource, mean_absolute_error, train
+from leapts.training.state import TrainingReport
+
+__all__ = [
+    "Checkpoint",
+    "Progress",
+    "TrainingReport",
+    "TrainingStep",
+    "WindowSource",
+    "mean_absolute_error",
+    "train",
+]

@@ -1,0 +1,91 @@
+"""A checkpoint is one file with everything training needs to go on as if it had never stopped."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from leapts.core import LeapTSModel
+from leapts.errors import ModelFileError
+from leapts.files import write_file
+from leapts.training.state import TrainingReport, TrainingState
+
+FILE_NAME = "checkpoint.safetensors"
+_SCHEMA = 1
+
+
+class Checkpoint:
+    """Keeps the state of one run in a folder, replaced in one move at every look at the validation windows."""
+
+    def __init__(self, folder: str | Path, *, fingerprint: str) -> None:
+        """Names the run.
+
+        Args:
+            folder: Where to keep the file; made when first needed.
+            fingerprint: Of the options and the data: a checkpoint of another run is refused.
+        """
+        self.path = Path(folder) / FILE_NAME
+        self.fingerprint = fingerprint
+
+    def exists(self) -> bool:
+        """Whether there is a state to go on from."""
+        return self.path.exists()
+
+    def discard(self) -> None:
+        """Forget the state, so that training starts afresh."""
+        self.path.unlink(missing_ok=True)
+
+    def save(self, model: LeapTSModel, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
+        """Put the present state in place of the one before."""
+        tensors: dict[str, Tensor] = {f"model.{name}": value for name, value in model.state_dict().items()}
+        tensors |= {f"kept.{name}": value for name, value in state.kept.items()}
+        for number, moments in optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{number}.{name}": value for name, value in moments.items()}
+        record = {
+            "schema": _SCHEMA,
+            "fingerprint": self.fingerprint,
+            "report": state.report.to_dict(),
+            "looks_without_better": state.looks_without_better,
+        }
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        contiguous = {name: value.contiguous() for name, value in tensors.items()}
+        write_file(self.path, save(contiguous, metadata={"record": json.dumps(record)}))
+
+    def restore(self, model: LeapTSModel, optimizer: torch.optim.Optimizer) -> TrainingState:
+        """Bring model and optimiser to the kept state.
+
+        Raises:
+            ModelFileError: When the file is damaged, or belongs to a run with other options or data.
+        """
+        record, tensors = self._read()
+        if record.get("schema") != _SCHEMA or record.get("fingerprint") != self.fingerprint:
+            raise ModelFileError(
+                f"{self.path} belongs to another run: the options or the data differ; "
+                "resume with the same ones, or choose another folder"
+            )
+        model.load_state_dict(_under("model.", tensors))
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in _under("optimizer.", tensors).items():
+            number, _, moment = name.partition(".")
+            moments.setdefault(int(number), {})[moment] = value
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+        report = TrainingReport.from_dict(record["report"])
+        return TrainingState(report, _under("kept.", tensors), record["looks_without_better"])
+
+    def _read(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        try:
+            with safe_open(self.path, framework="pt") as file:
+                record = json.loads((file.metadata() or {})["record"])
+                return record, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError, KeyError, ValueError) as error:
+            raise ModelFileError(
+                f"{self.path} cannot be read as a checkpoint ({error}); start again without resuming"
+            ) from error
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

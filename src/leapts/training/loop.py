@@ -1,0 +1,171 @@
+"""The training loop: Adam, a Huber loss, a falling learning rate, early stopping, the best weights at the end.
+
+Nothing random is carried from step to step: the order of the windows follows from the seed and the epoch, exploration
+from the seed and the step. A run that was stopped and resumed is therefore the run that was not, bit for bit.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int64
+from torch import Generator, Tensor
+
+from leapts.config import TrainingConfig
+from leapts.core import LeapTSModel
+from leapts.errors import TrainingError
+from leapts.training.checkpoint import Checkpoint
+from leapts.training.state import TrainingReport, TrainingState
+
+# Validation runs on so many rows at a time: enough to keep the processor busy, little enough to spare the memory.
+_ROWS_AT_A_TIME = 8192
+
+# More windows than this are drawn at random instead of being put in an order, which would take too much memory.
+_MOST_IN_ORDER = 2**22
+
+
+class Batch(Protocol):
+    """Histories and what followed them."""
+
+    @property
+    def history(self) -> Float[Tensor, "batch variates lookback"]: ...  # noqa: D102
+
+    @property
+    def future(self) -> Float[Tensor, "batch variates horizon"]: ...  # noqa: D102
+
+
+class WindowSource(Protocol):
+    """Numbered windows, cut out when asked for."""
+
+    def __len__(self) -> int: ...
+
+    def gather(self, index: Int64[Tensor, " batch"]) -> Batch:
+        """The windows of these numbers."""
+
+
+class TrainingStep(NamedTuple):
+    """What a progress callback hears after every step."""
+
+    step: int
+    max_steps: int
+    loss: float
+    validation: float | None  # mean absolute error, at the steps where it was looked at
+    best: float | None
+
+
+Progress = Callable[[TrainingStep], None]
+
+
+def train(
+    model: LeapTSModel,
+    training: WindowSource,
+    validation: WindowSource | None,
+    config: TrainingConfig,
+    *,
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> TrainingReport:
+    """Fit the model in place, and leave it with the weights that did best on the validation windows.
+
+    Args:
+        model: What to fit.
+        training: Windows to learn from.
+        validation: Windows to choose the weights by; without them, the last weights stay.
+        config: How.
+        progress: Called after every step.
+        checkpoint: Where to keep the state, and to go on from if it holds one.
+
+    Raises:
+        TrainingError: When the loss stops being a number; the model then has its last good weights.
+    """
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
+    state = TrainingState.fresh(model)
+    if checkpoint is not None and checkpoint.exists():
+        state = checkpoint.restore(model, optimizer)
+    report = state.report
+    order = _WindowOrder(len(training), config)
+    while report.steps < config.max_steps and not report.stopped_early:
+        loss = _learn(model, optimizer, training.gather(order.batch(report.steps)), config, report.steps)
+        if not math.isfinite(loss):
+            model.load_state_dict(state.kept)
+            raise TrainingError(
+                f"the loss became {loss} at step {report.steps + 1} of {config.max_steps}; the weights of step "
+                f"{report.best_step} are kept; try a learning_rate below {config.learning_rate:g}"
+            )
+        report.steps += 1
+        state.losses_since_look.append(loss)
+        score = None
+        if report.steps % config.val_check_steps == 0 or report.steps == config.max_steps:
+            score = None if validation is None else mean_absolute_error(model, validation)
+            state.look(model, score, config.patience)
+            if checkpoint is not None:
+                checkpoint.save(model, optimizer, state)
+        if progress is not None:
+            progress(TrainingStep(report.steps, config.max_steps, loss, score, report.best_validation))
+    model.load_state_dict(state.kept)
+    return report
+
+
+def mean_absolute_error(model: LeapTSModel, windows: WindowSource) -> float:
+    """The model's mean absolute error over all windows."""
+    total, count = 0.0, 0
+    variates = windows.gather(torch.zeros(1, dtype=torch.int64)).history.shape[1]
+    for index in torch.arange(len(windows)).split(max(1, _ROWS_AT_A_TIME // variates)):
+        batch = windows.gather(index)
+        error = model.forecast(batch.history).values - batch.future
+        total += float(error.abs().sum(dtype=torch.float64))
+        count += error.numel()
+    return total / count
+
+
+def _learn(
+    model: LeapTSModel, optimizer: torch.optim.Optimizer, batch: Batch, config: TrainingConfig, step: int
+) -> float:
+    """One step of training; a loss that is not a number changes nothing."""
+    for group in optimizer.param_groups:
+        group["lr"] = config.learning_rate * _share_of_learning_rate(step / config.max_steps)
+    generator = Generator().manual_seed(_seed(config.random_seed, "exploration", step))
+    optimizer.zero_grad()
+    loss = F.huber_loss(model(batch.history, generator), batch.future, delta=config.huber_delta)
+    value = loss.item()
+    if math.isfinite(value):
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), config.gradient_clip)
+        optimizer.step()
+    return value
+
+
+def _share_of_learning_rate(progress: float) -> float:
+    """Half a cosine, from all of the learning rate down to a hundredth."""
+    return 0.01 + 0.99 * (1 + math.cos(math.pi * progress)) / 2
+
+
+class _WindowOrder:
+    """Which windows each step learns from: every one once an epoch, in an order of that epoch's own."""
+
+    def __init__(self, windows: int, config: TrainingConfig) -> None:
+        self.windows = windows
+        self.seed = config.random_seed
+        self.size = min(config.batch_size, windows)
+        self.steps_per_epoch = math.ceil(windows / self.size)
+        self.epoch = -1
+        self.order = torch.empty(0, dtype=torch.int64)
+
+    def batch(self, step: int) -> Int64[Tensor, " batch"]:
+        """The numbers of a step's windows."""
+        if self.windows > _MOST_IN_ORDER:
+            generator = Generator().manual_seed(_seed(self.seed, "windows", step))
+            return torch.randint(self.windows, (self.size,), generator=generator)
+        epoch, position = divmod(step, self.steps_per_epoch)
+        if epoch != self.epoch:
+            generator = Generator().manual_seed(_seed(self.seed, "order", epoch))
+            self.epoch, self.order = epoch, torch.randperm(self.windows, generator=generator)
+        return self.order[position * self.size : (position + 1) * self.size]
+
+
+def _seed(*parts: object) -> int:
+    """A seed for each use and step, far from its neighbours'."""
+    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "big") >> 1
