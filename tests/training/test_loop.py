@@ -1,0 +1,163 @@
+"""Training learns, repeats itself to the bit, stops in time, and never loses good weights."""
+
+import math
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from leapts.assembly import build_model
+from leapts.config import ModelConfig, TrainingConfig
+from leapts.core import LeapTSModel
+from leapts.data.windows import AlignedWindows
+from leapts.errors import TrainingError
+from leapts.training import TrainingStep, mean_absolute_error, train
+from leapts.training.loop import _WindowOrder
+
+LOOKBACK, HORIZON = 16, 8
+
+
+class _Batch(NamedTuple):
+    history: Tensor
+    future: Tensor
+
+
+class _Noise:
+    """Windows whose future has nothing to do with their history: there is nothing to learn."""
+
+    def __init__(self, seed: int) -> None:
+        self.windows = torch.randn(64, 1, LOOKBACK + HORIZON, generator=torch.Generator().manual_seed(seed))
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def gather(self, index: Tensor) -> _Batch:
+        return _Batch(self.windows[index][..., :LOOKBACK], self.windows[index][..., LOOKBACK:])
+
+
+class _Poisoned:
+    """Good windows for some steps, and then no numbers."""
+
+    def __init__(self, good_steps: int) -> None:
+        self.windows, self.left = _waves(), good_steps
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def gather(self, index: Tensor) -> _Batch:
+        history, future = self.windows.gather(index)
+        self.left -= 1
+        return _Batch(history, future if self.left >= 0 else future * math.nan)
+
+
+def _model() -> LeapTSModel:
+    return build_model(ModelConfig(h=HORIZON, input_size=LOOKBACK, hidden_size=16), seed=0)
+
+
+def _config(**options: Any) -> TrainingConfig:
+    return TrainingConfig(**{"max_steps": 60, "batch_size": 32, "val_check_steps": 10, **options})
+
+
+def _waves(length: int = 400) -> AlignedWindows:
+    time = torch.arange(float(length))
+    return AlignedWindows(torch.stack([torch.sin(time / 2), torch.cos(time / 3)]), LOOKBACK, HORIZON)
+
+
+def _assert_same_weights(one: LeapTSModel, other: LeapTSModel) -> None:
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+def test_waves_are_learnt_to_near_zero_error() -> None:
+    model, windows = _model(), _waves()
+    before = mean_absolute_error(model, windows)
+    train(model, windows, windows, _config(max_steps=600, val_check_steps=100, learning_rate=5e-3))
+    assert mean_absolute_error(model, windows) < 0.05 < 0.5 * before
+
+
+def test_the_same_seed_trains_to_the_same_bits() -> None:
+    one, other = _model(), _model()
+    assert train(one, _waves(), _waves(200), _config()) == train(other, _waves(), _waves(200), _config())
+    _assert_same_weights(one, other)
+
+
+def test_another_seed_takes_another_way() -> None:
+    one, other = _model(), _model()
+    train(one, _waves(), None, _config())
+    train(other, _waves(), None, _config(random_seed=2))
+    assert not torch.equal(one.head.weight, other.head.weight)
+
+
+def test_the_best_weights_are_the_ones_that_stay() -> None:
+    model = _model()
+    report = train(model, _Noise(0), _Noise(1), _config(max_steps=200, patience=0, learning_rate=1e-2))
+    scores = dict(report.validations)
+    assert report.best_validation == min(scores.values()) == scores[report.best_step]
+    assert mean_absolute_error(model, _Noise(1)) == report.best_validation
+    assert report.best_step < 200
+
+
+def test_training_stops_when_validation_gets_no_better() -> None:
+    report = train(_model(), _Noise(0), _Noise(1), _config(max_steps=2000, patience=3, learning_rate=1e-2))
+    assert report.stopped_early
+    assert report.steps == report.best_step + 3 * 10 < 2000
+
+
+def test_without_validation_the_last_weights_stay() -> None:
+    report = train(_model(), _waves(), None, _config())
+    assert (report.steps, report.best_step, report.validations) == (60, 60, [])
+    assert [step for step, _ in report.losses] == [10, 20, 30, 40, 50, 60]
+
+
+@pytest.mark.parametrize("good_steps", [0, 25])
+def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_weights(good_steps: int) -> None:
+    poisoned, expected = _model(), _model()
+    with pytest.raises(TrainingError, match=rf"became nan at step {good_steps + 1} of 60.*learning_rate below 0\.002"):
+        train(poisoned, _Poisoned(good_steps), None, _config())
+    if good_steps:
+        _train_until(expected, 20)  # when the loop last looked
+    _assert_same_weights(poisoned, expected)
+
+
+class _StopHereError(Exception):
+    pass
+
+
+def _train_until(model: LeapTSModel, steps: int) -> None:
+    """The first steps of the usual run."""
+
+    def stop(event: TrainingStep) -> None:
+        if event.step == steps:
+            raise _StopHereError
+
+    with pytest.raises(_StopHereError):
+        train(model, _waves(), None, _config(), progress=stop)
+
+
+def test_progress_hears_of_every_step() -> None:
+    events: list[TrainingStep] = []
+    train(_model(), _waves(), _waves(200), _config(), progress=events.append)
+    assert [event.step for event in events] == list(range(1, 61))
+    assert [event.step for event in events if event.validation is not None] == [10, 20, 30, 40, 50, 60]
+    bests = [event.best for event in events if event.best is not None]
+    assert all(after <= before for before, after in pairwise(bests))
+
+
+def test_every_window_comes_once_an_epoch_in_an_order_of_its_own() -> None:
+    order = _WindowOrder(50, _config(batch_size=16))
+    epochs = [torch.cat([order.batch(4 * epoch + step) for step in range(4)]) for epoch in range(2)]
+    for epoch in epochs:
+        assert sorted(epoch.tolist()) == list(range(50))
+    assert epochs[0].tolist() != epochs[1].tolist()
+    assert torch.equal(_WindowOrder(50, _config(batch_size=16)).batch(6), order.batch(6))
+
+
+def test_too_many_windows_for_an_order_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leapts.training.loop._MOST_IN_ORDER", 10)
+    order = _WindowOrder(1000, _config(batch_size=16))
+    batch = order.batch(3)
+    assert len(batch.unique()) > 8
+    assert 0 <= batch.min() <= batch.max() < 1000
+    assert torch.equal(order.batch(3), batch)
+    assert not torch.equal(order.batch(4), batch)
