@@ -66,10 +66,19 @@ def test_the_layout_can_be_told() -> None:
 @given(st.permutations(range(7)))
 def test_shuffled_rows_give_the_same_series(order: list[int]) -> None:
     panel, shuffled = read_panel(long()), read_panel(long().iloc[order])
-    again = shuffled.select(["a", "b"])
-    assert torch.equal(again.values, panel.values)
-    np.testing.assert_array_equal(again.first, panel.first)
-    assert shuffled.series == tuple(dict.fromkeys(long().iloc[order].unique_id))  # in order of first appearance
+    assert shuffled.series == panel.series
+    assert torch.equal(shuffled.values, panel.values)
+    np.testing.assert_array_equal(shuffled.first, panel.first)
+
+
+def test_series_come_in_the_natural_order_of_their_names() -> None:
+    names = ["shop10", "shop2", "shop", "2", "10", "shop02", "a1b2", "a1b10"]
+    frame = pd.DataFrame({"unique_id": names, "ds": 1, "y": range(len(names))})
+    panel = read_panel(frame, PanelOptions(freq=1))
+    assert panel.series == ("2", "10", "a1b2", "a1b10", "shop", "shop02", "shop2", "shop10")
+    assert panel.values.tolist() == [names.index(str(name)) for name in panel.series]
+    endless = pd.DataFrame({"unique_id": ["x" + "9" * 5000, "x1"], "ds": 1, "y": 1.0})
+    assert read_panel(endless, PanelOptions(freq=1)).series[0] == "x1"
 
 
 ROW = st.tuples(st.sampled_from("xyz"), st.integers(0, 30), st.floats(-100, 100))
@@ -175,16 +184,16 @@ def test_numeric_types_of_each_kind_are_read() -> None:
         assert panel.values.tolist() == [1, 2], dtype
 
 
-def test_integer_and_categorical_names_keep_their_order() -> None:
-    assert read_panel(long(unique_id=[7] * 4 + [3] * 3)).series == (7, 3)
+def test_integer_and_categorical_names_are_names() -> None:
+    assert read_panel(long(unique_id=[7] * 4 + [3] * 3)).series == (3, 7)
     categories = pd.Categorical(["b"] * 4 + ["a"] * 3, categories=["a", "unused", "b"])
     panel = read_panel(long(unique_id=categories))
-    assert panel.series == ("b", "a")
-    assert panel.values.tolist() == [1, 2, 3, 4, 10, 20, 30]
-    np.testing.assert_array_equal(panel.first, read_panel(long()).first)
+    assert panel.series == ("a", "b")
+    assert panel.values.tolist() == [10, 20, 30, 1, 2, 3, 4]
+    np.testing.assert_array_equal(panel.first, read_panel(long()).first[::-1])
     assert read_panel(
         pl.DataFrame({"unique_id": ["b", "a"], "ds": [1, 1], "y": [1, 2]}), PanelOptions(freq=1)
-    ).series == ("b", "a")
+    ).series == ("a", "b")
 
 
 def test_a_panel_does_not_share_memory_with_its_frame() -> None:

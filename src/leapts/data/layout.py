@@ -1,6 +1,8 @@
 """Telling long frames (one row for each series and stamp) from wide ones (one column for each series)."""
 
+import re
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 import numpy.typing as npt
@@ -51,12 +53,34 @@ def _long(table: Table, options: PanelOptions) -> Columns:
         _require(table, option, name)
     if options.id_col in table.columns:
         ids = name_column(table, options.id_col)
-        names, codes = ids.names, ids.codes
+        names, codes = _in_natural_order(ids.names, ids.codes)
     else:  # a single series goes by the name of its values
         names, codes = (options.target_col,), np.zeros(len(table), dtype=np.int32)
     time = _time(table, options, options.time_col)
     values = number_column(table, options.target_col)[None]
     return Columns(names, codes, time, values, options.time_col, is_wide=False)
+
+
+def _in_natural_order(
+    names: tuple[str | int, ...], codes: npt.NDArray[np.int32]
+) -> tuple[tuple[str | int, ...], npt.NDArray[np.int32]]:
+    """Series by name, numbers in names counting as numbers: the order of the rows then makes no difference."""
+    order = sorted(range(len(names)), key=lambda index: _natural(names[index]))
+    if order == list(range(len(names))):
+        return names, codes
+    place = np.empty(len(names), dtype=np.int32)
+    place[order] = np.arange(len(names), dtype=np.int32)
+    return tuple(names[index] for index in order), place[codes]
+
+
+def _natural(name: str | int) -> tuple[object, object]:
+    if isinstance(name, int):
+        return (name, name)
+    # Text and numbers alternate, text first, so that like meets like. Of two numbers the one with more digits is larger,
+    # which holds however long they are; the name itself settles ties.
+    parts = re.split(r"(\d+)", name)
+    numbers = [(len(digits), digits) for digits in (part.lstrip("0") for part in parts[1::2])]
+    return ([item for pair in zip_longest(parts[::2], numbers) for item in pair], name)
 
 
 def _wide(table: Table, options: PanelOptions) -> Columns:

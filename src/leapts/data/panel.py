@@ -44,7 +44,7 @@ class Panel:
     Attributes:
         values: All values.
         offsets: Where each series starts, and at the end where the last one stops.
-        series: The names, in the order of first appearance.
+        series: The names: of a long frame in their natural order, of a wide one in the order of its columns.
         first: Each series' first stamp: int64, or datetime64[us], in UTC when there is a zone.
         freq: The frequency, a pandas alias or an integer step.
         zone: The time zone of aware stamps.

@@ -72,18 +72,19 @@ def pick_options(
     options["normalization"] = chooser.given_or(
         "normalization", model.get("normalization"), *_normalization(known, lookback, h)
     )
-    if "n_series" not in model and "mixing" not in model:
+    if "mixing" not in model:
         mixing, reason = _mixing(known)
         chooser.picks.append(Pick("mixing", mixing, reason))
-        if mixing != "none":
-            options |= {"mixing": {"kind": mixing}, "n_series": len(panel)}
-            options.setdefault("variate_identity", True)
-    elif "n_series" not in model and _tells_variates_apart(model):
-        options["n_series"] = len(panel)
+        options["mixing"] = {"kind": mixing}
+        options.setdefault("variate_identity", mixing != "none")
+    if _tells_variates_apart(options):
+        options.setdefault("n_series", len(panel))
     config = ModelConfig(**options)
-    if config.n_series is not None and config.n_series != len(panel):
-        raise ConfigError(f"n_series is {config.n_series}, but the data has {len(panel)} series")
     joint = config.n_series is not None
+    if joint and config.n_series != len(panel):
+        raise ConfigError(f"n_series is {config.n_series}, but the data has {len(panel)} series")
+    if joint:
+        panel.matrix()  # refuses series that are not aligned
     count = windows // len(panel) if joint else windows
 
     batch = max(4, _ROWS_A_STEP // (len(panel) if joint else 1))

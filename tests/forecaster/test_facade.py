@@ -1,0 +1,302 @@
+"""The forecaster as people use it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from leapts import ConfigError, DataError, LeapTS, NotFittedError, TrainingError
+from tests.forecaster.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
+
+BOTH = pytest.mark.parametrize("kind", [JOINT, APART], ids=["joint", "apart"])
+
+
+@pytest.fixture(scope="module", params=[JOINT, APART], ids=["joint", "apart"])
+def fitted(request: pytest.FixtureRequest) -> LeapTS:
+    return make_forecaster(**request.param).fit(make_frame())
+
+
+@pytest.fixture(scope="module")
+def apart() -> LeapTS:
+    return make_forecaster(**APART).fit(make_frame())
+
+
+def test_a_forecast_has_a_row_for_each_series_and_step(fitted: LeapTS) -> None:
+    forecast = fitted.predict()
+    assert list(forecast.columns) == ["unique_id", "ds", "LeapTS"]
+    assert forecast.groupby("unique_id", sort=False).size().to_dict() == {"a": H, "b": H, "c": H}
+    expected = pd.date_range("2024-06-09", periods=H)
+    assert (forecast["ds"].to_numpy().reshape(3, H) == expected.to_numpy()).all()
+    assert np.isfinite(forecast["LeapTS"]).all()
+
+
+def test_forecasts_are_in_the_units_of_the_data(fitted: LeapTS) -> None:
+    means = fitted.predict().groupby("unique_id")["LeapTS"].mean()
+    np.testing.assert_allclose(means[["a", "b", "c"]], [10, 20, 30], rtol=0.2)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_a_frame_of_the_kind_that_came_in_comes_out(kind: str) -> None:
+    convert: dict[str, Any] = {"pandas": lambda x: x, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
+    frame = convert[kind](make_frame())
+    model = make_forecaster(**APART).fit(frame)
+    forecast, trace = model.predict(level=[80], return_trace=True)
+    cv = model.cross_validation(frame)
+    assert type(forecast) is type(trace) is type(cv) is type(frame)
+
+
+def test_a_path_and_a_wide_frame_give_the_forecast_of_the_long_frame(tmp_path: Path) -> None:
+    long = make_frame()
+    wide = long.pivot(index="ds", columns="unique_id", values="y").reset_index()
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    expected = make_forecaster(**JOINT).fit(long).predict()
+    from_file = make_forecaster(**JOINT).fit(tmp_path / "wide.csv").predict()
+    np.testing.assert_array_equal(from_file["LeapTS"], expected["LeapTS"])
+    assert list(from_file["unique_id"]) == list(expected["unique_id"])
+
+
+def test_shuffled_rows_give_the_same_bits() -> None:
+    frame = make_frame()
+    shuffled = frame.sample(frac=1, random_state=0)
+    ours, theirs = (make_forecaster(**APART).fit(data).predict(level=[80]) for data in (shuffled, frame))
+    pd.testing.assert_frame_equal(ours, theirs)
+
+
+def test_fit_starts_fresh_every_time(fitted: LeapTS) -> None:
+    model = LeapTS(**fitted.get_params())
+    first = model.fit(make_frame()).predict()
+    again = model.fit(make_frame()).predict()
+    pd.testing.assert_frame_equal(first, again)
+
+
+def test_predict_changes_nothing(fitted: LeapTS) -> None:
+    before = fitted.predict(level=[80])
+    fitted.predict(make_frame(seed=9))
+    fitted.cross_validation(make_frame())
+    pd.testing.assert_frame_equal(fitted.predict(level=[80]), before)
+
+
+def test_new_history_is_forecast_without_refitting(fitted: LeapTS) -> None:
+    longer = make_frame({"a": 170, "b": 170, "c": 170})
+    forecast = fitted.predict(longer)
+    assert forecast["ds"].min() == pd.Timestamp("2024-01-01") + pd.Timedelta(days=170)
+    np.testing.assert_array_equal(fitted.predict(make_frame())["LeapTS"], fitted.predict()["LeapTS"])
+
+
+def test_only_the_look_back_matters(fitted: LeapTS) -> None:
+    frame = make_frame()
+    tail = frame.groupby("unique_id").tail(LOOKBACK)
+    np.testing.assert_array_equal(fitted.predict(tail)["LeapTS"], fitted.predict()["LeapTS"])
+
+
+def test_unseen_series_are_forecast_by_a_model_that_keeps_series_apart(apart: LeapTS) -> None:
+    new = make_frame({"x": 40, "a": 40})
+    forecast = apart.predict(new).set_index("unique_id")["LeapTS"]
+    assert 5 < forecast["x"].mean() < 15
+
+
+def test_a_model_that_mixes_series_names_the_ones_it_misses() -> None:
+    model = make_forecaster(**JOINT).fit(make_frame())
+    with pytest.raises(DataError, match=r"forecasts 3 series together, and this data lacks 'b', 'c'"):
+        model.predict(make_frame({"a": 40}))
+    with pytest.raises(DataError, match="fitted without the series 'x'"):
+        model.predict(make_frame({"a": 40, "b": 40, "c": 40, "x": 40}))
+
+
+def test_a_model_that_mixes_series_puts_them_in_its_own_order() -> None:
+    model = make_forecaster(**JOINT).fit(make_frame())
+    frame = make_frame()
+    backwards = pd.concat([frame[frame["unique_id"] == name] for name in "cba"])
+    np.testing.assert_array_equal(model.predict(backwards)["LeapTS"], model.predict()["LeapTS"])
+
+
+def test_ragged_series_are_fitted_and_forecast_each_from_its_own_end() -> None:
+    model = make_forecaster().fit(make_frame({"a": 90, "b": 160, "c": 120}))
+    assert model.fitted_.config.mixing.kind == "none"
+    starts = model.predict().groupby("unique_id")["ds"].min()
+    assert starts["a"] == pd.Timestamp("2024-01-01") + pd.Timedelta(days=90)
+    assert starts["b"] == pd.Timestamp("2024-01-01") + pd.Timedelta(days=160)
+
+
+def test_a_constant_series_is_forecast_as_its_constant() -> None:
+    frame = make_frame()
+    frame.loc[frame["unique_id"] == "b", "y"] = 7.0
+    forecast = make_forecaster(**APART).fit(frame).predict().set_index("unique_id")["LeapTS"]
+    np.testing.assert_allclose(forecast["b"], 7.0, atol=0.05)
+
+
+def test_a_short_series_is_refused_by_name_or_padded_when_asked() -> None:
+    frame = make_frame({"a": 160, "tiny": 9})
+    with pytest.raises(DataError, match=r"series 'tiny' has 9 values, but one window \(12 \+ 6 steps.*needs"):
+        make_forecaster().fit(frame)
+    forecast = make_forecaster(pad_short=True).fit(frame).predict()
+    assert np.isfinite(forecast["LeapTS"]).all()
+
+
+def test_intervals_nest_around_the_forecast(fitted: LeapTS) -> None:
+    forecast = fitted.predict(level=[95, 80])
+    assert list(forecast.columns[3:]) == ["LeapTS-lo-95", "LeapTS-lo-80", "LeapTS-hi-80", "LeapTS-hi-95"]
+    ordered = forecast[["LeapTS-lo-95", "LeapTS-lo-80", "LeapTS", "LeapTS-hi-80", "LeapTS-hi-95"]].to_numpy()
+    assert (np.diff(ordered, axis=1) >= 0).all()
+
+
+def test_quantiles_are_the_bounds_of_intervals(fitted: LeapTS) -> None:
+    by_level, by_quantile = fitted.predict(level=[80]), fitted.predict(quantiles=[0.1, 0.9])
+    np.testing.assert_array_equal(by_quantile["LeapTS-lo-80"], by_level["LeapTS-lo-80"])
+    np.testing.assert_array_equal(by_quantile["LeapTS-hi-80"], by_level["LeapTS-hi-80"])
+    with pytest.raises(ConfigError, match="level or quantiles, not both"):
+        fitted.predict(level=[80], quantiles=[0.1])
+
+
+def test_intervals_need_windows_held_out() -> None:
+    model = make_forecaster(val_size=0, **APART).fit(make_frame())
+    with pytest.raises(ConfigError, match=r"no windows were held out.*calibrate\(df\)"):
+        model.predict(level=[80])
+    model.calibrate(make_frame(seed=5))
+    assert model.predict(level=[80])["LeapTS-hi-80"].notna().all()
+
+
+def test_calibrating_on_wilder_data_widens_the_intervals(fitted: LeapTS) -> None:
+    wild = make_frame(seed=3)
+    wild["y"] += np.random.default_rng(0).normal(size=len(wild)) * 10
+    model = LeapTS(**fitted.get_params()).fit(make_frame())
+    before = model.predict(level=[80])
+    after = model.calibrate(wild).predict(level=[80])
+    np.testing.assert_array_equal(after["LeapTS"], before["LeapTS"])
+    assert (after["LeapTS-hi-80"] > before["LeapTS-hi-80"]).all()
+
+
+def test_the_trace_has_a_row_for_each_leap_and_they_tile_the_horizon(fitted: LeapTS) -> None:
+    forecast, trace = fitted.predict(return_trace=True)
+    assert list(trace.columns) == [
+        *("unique_id", "cutoff", "leap", "start", "end", "scale", "length"),
+        *("p_short", "p_mid", "p_long", "control", "temporal"),
+    ]
+    np.testing.assert_array_equal(forecast["LeapTS"], fitted.predict()["LeapTS"])
+    for _, leaps in trace.groupby("unique_id"):
+        steps = [step for start, end in zip(leaps["start"], leaps["end"], strict=True) for step in range(start, end)]
+        assert steps == list(range(H))
+        assert list(leaps["leap"]) == list(range(len(leaps)))
+    assert (trace["cutoff"] == pd.Timestamp("2024-06-08")).all()
+    assert set(trace["scale"]) <= {"short", "mid", "long"}
+    np.testing.assert_allclose(trace[["p_short", "p_mid", "p_long"]].sum(axis=1), 1, rtol=1e-5)
+    assert (trace[["control", "temporal"]] >= 0).all(axis=None)
+
+
+def test_without_a_scheduling_branch_there_is_no_trace() -> None:
+    model = make_forecaster(model={"scheduling": {"kind": "none"}}).fit(make_frame())
+    assert np.isfinite(model.predict()["LeapTS"]).all()
+    with pytest.raises(ConfigError, match="no scheduling branch"):
+        model.predict(return_trace=True)
+
+
+def test_cross_validation_forecasts_each_window_from_what_came_before(fitted: LeapTS) -> None:
+    frame = make_frame()
+    cv = fitted.cross_validation(frame, n_windows=3, step_size=4, level=[80])
+    assert list(cv.columns) == ["unique_id", "ds", "cutoff", "y", "LeapTS", "LeapTS-lo-80", "LeapTS-hi-80"]
+    assert len(cv) == 3 * 3 * H
+    last = frame["ds"].max()
+    cutoffs = sorted(cv["cutoff"].unique())
+    assert cutoffs == [last - pd.Timedelta(days=H + 8), last - pd.Timedelta(days=H + 4), last - pd.Timedelta(days=H)]
+    assert (cv["ds"] > cv["cutoff"]).all()
+    merged = cv.merge(frame, on=["unique_id", "ds"], suffixes=("", "_true"))
+    np.testing.assert_array_equal(merged["y"], merged["y_true"])
+
+
+def test_cross_validation_never_looks_ahead() -> None:
+    frame = make_frame()
+    model = make_forecaster(**APART)
+    changed = frame.copy()
+    tail = changed.groupby("unique_id").tail(H).index
+    changed.loc[tail, "y"] = 1e6
+    honest, blinded = (model.cross_validation(data)["LeapTS"] for data in (frame, changed))
+    np.testing.assert_array_equal(honest, blinded)
+
+
+def test_refitting_uses_the_windows_in_between() -> None:
+    model, frame = make_forecaster(**APART), make_frame()
+    once = model.cross_validation(frame, n_windows=2)
+    anew = model.cross_validation(frame, n_windows=2, refit=True)
+    first = once["cutoff"] == once["cutoff"].min()
+    np.testing.assert_array_equal(once["LeapTS"][first], anew["LeapTS"][first])
+    assert not np.array_equal(once["LeapTS"][~first], anew["LeapTS"][~first])
+
+
+def test_update_goes_on_from_the_present_weights() -> None:
+    model = make_forecaster(**APART).fit(make_frame())
+    longer = make_frame({"a": 200, "b": 200, "c": 200})
+    before = model.predict(longer)
+    weights = model.fitted_.model.head.weight.detach().clone()
+    model.update(longer, max_steps=3)
+    moved = float((model.fitted_.model.head.weight.detach() - weights).abs().max())
+    assert 0 < moved < 0.1
+    assert model.predict()["ds"].min() == before["ds"].min()
+
+
+def test_diverged_training_leaves_a_model_that_forecasts() -> None:
+    model = make_forecaster(learning_rate=1e30, training={"gradient_clip": 1e30}, **APART)
+    with pytest.raises(TrainingError, match="try a learning_rate below"):
+        model.fit(make_frame())
+    assert np.isfinite(model.predict()["LeapTS"]).all()
+
+
+def test_before_fitting_there_is_nothing_to_ask_for() -> None:
+    with pytest.raises(NotFittedError, match="call fit first"):
+        LeapTS(3).predict()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: LeapTS(0).fit(make_frame()), "h=0 is no horizon"),
+        (lambda: make_forecaster(model={"hidden": 3}).fit(make_frame()), "hidden: Extra inputs are not permitted"),
+        (lambda: make_forecaster(learning_rate=-1).fit(make_frame()), "learning_rate:.*greater than 0"),
+        (lambda: make_forecaster().fit(make_frame(), resume=True), "resume=True needs checkpoint_dir"),
+        (lambda: make_forecaster().cross_validation(make_frame(), n_windows=0), "n_windows=0"),
+        (lambda: LeapTS(3).set_params(hh=4), "no option 'hh'"),
+    ],
+)
+def test_wrong_options_are_refused_by_name(call: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        call()
+
+
+def test_only_the_horizon_is_needed_and_what_was_picked_is_said() -> None:
+    model = LeapTS(h=H, max_steps=20).fit(make_frame())
+    picks = {pick.name: pick for pick in model.picked_}
+    assert set(picks) == {"val_size", "input_size", "hidden_size", "normalization", "mixing", "batch_size"}
+    assert picks["input_size"].value == model.fitted_.config.input_size == 28
+    assert all(pick.reason for pick in model.picked_)
+
+
+def test_options_can_be_read_changed_and_passed_on() -> None:
+    model = make_forecaster(freq="D", **JOINT)
+    twin = LeapTS(**model.get_params())
+    assert twin.get_params() == model.get_params()
+    assert twin.set_params(h=9).h == 9
+    assert "not fitted" in repr(twin)
+
+
+def test_other_column_names_come_back() -> None:
+    frame = make_frame().rename(columns={"unique_id": "shop", "ds": "day", "y": "sales"})
+    model = make_forecaster(id_col="shop", time_col="day", target_col="sales", **APART).fit(frame)
+    assert list(model.predict().columns) == ["shop", "day", "LeapTS"]
+    assert list(model.cross_validation(frame).columns) == ["shop", "day", "cutoff", "sales", "LeapTS"]
+
+
+def test_another_frequency_is_refused(fitted: LeapTS) -> None:
+    hourly = make_frame()
+    hourly["ds"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(hourly.groupby("unique_id").cumcount(), unit="h")
+    with pytest.raises(DataError, match=r"fitted at freq='D', but this data has freq='h'"):
+        fitted.predict(hourly)
+
+
+def test_clusters_are_found_from_the_training_series() -> None:
+    model = make_forecaster(model={"state": {"kind": "cde", "clusters": 2}, "hidden_size": 8}).fit(make_frame())
+    assert model.fitted_.clusters is not None
+    assert set(model.fitted_.clusters) == {0, 1}
+    assert np.isfinite(model.predict()["LeapTS"]).all()

@@ -1,0 +1,141 @@
+"""A saved model is the model; a damaged folder is refused, never believed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from leapts import LeapTS, ModelFileError
+from leapts.forecaster.folder import CARD, CONFIG, WEIGHTS
+from tests.forecaster.frames import APART, JOINT, make_forecaster, make_frame
+
+CLUSTERED: dict[str, Any] = {"model": {"state": {"kind": "cde", "clusters": 2}, "hidden_size": 8}}
+
+
+@pytest.fixture(scope="module")
+def model() -> LeapTS:
+    return make_forecaster(**JOINT).fit(make_frame())
+
+
+@pytest.fixture
+def saved(model: LeapTS, tmp_path: Path) -> Path:
+    model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("kind", [JOINT, APART, CLUSTERED], ids=["joint", "apart", "clustered"])
+def test_a_loaded_model_forecasts_the_same_bits(kind: dict[str, Any], tmp_path: Path) -> None:
+    model = make_forecaster(**kind).fit(make_frame())
+    model.save(tmp_path / "model")
+    for _ in range(2):
+        loaded = LeapTS.load(tmp_path / "model")
+        for mine, theirs in zip(
+            loaded.predict(level=[80, 90], return_trace=True),
+            model.predict(level=[80, 90], return_trace=True),
+            strict=True,
+        ):
+            pd.testing.assert_frame_equal(mine, theirs)
+        pd.testing.assert_frame_equal(loaded.predict(make_frame(seed=4)), model.predict(make_frame(seed=4)))
+        assert loaded.get_params() == model.get_params()
+        assert loaded.picked_ == model.picked_
+        assert loaded.report_ == model.report_
+
+
+def test_the_folder_holds_three_plain_files(saved: Path) -> None:
+    assert sorted(path.name for path in saved.iterdir()) == sorted([CONFIG, WEIGHTS, CARD])
+    assert sorted(path.name for path in saved.parent.iterdir()) == ["model"]
+    assert "Forecasts 6 steps of 3 series" in (saved / CARD).read_text()
+
+
+def test_saving_again_replaces_the_model(saved: Path) -> None:
+    other = make_forecaster(**APART).fit(make_frame(seed=8))
+    other.save(saved)
+    pd.testing.assert_frame_equal(LeapTS.load(saved).predict(), other.predict())
+
+
+def test_saving_over_something_else_is_refused(model: LeapTS, tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "thesis.txt").write_text("years of work")
+    with pytest.raises(ModelFileError, match="exists and is not a model folder"):
+        model.save(tmp_path / "precious")
+    assert (tmp_path / "precious" / "thesis.txt").exists()
+    with pytest.raises(ModelFileError, match="does not exist; make it first"):
+        model.save(tmp_path / "no" / "where")
+
+
+def test_every_single_damaged_byte_of_the_configuration_is_caught(saved: Path) -> None:
+    file = saved / CONFIG
+    original = file.read_bytes()
+    expected = LeapTS.load(saved).predict()
+    for place in range(0, len(original), 7):
+        damaged = bytearray(original)
+        damaged[place] ^= 0x01
+        file.write_bytes(damaged)
+        try:
+            forecast = LeapTS.load(saved).predict()
+        except ModelFileError:
+            continue
+        # Only white space between values may change and leave the content as it was.
+        assert original[place : place + 1].isspace()
+        pd.testing.assert_frame_equal(forecast, expected)
+
+
+@pytest.mark.parametrize("place", [0, 8, 60, 2000, -1])
+def test_damaged_weights_are_caught(saved: Path, place: int) -> None:
+    file = saved / WEIGHTS
+    damaged = bytearray(file.read_bytes())
+    damaged[place] ^= 0x10
+    file.write_bytes(damaged)
+    with pytest.raises(ModelFileError, match=r"model\.safetensors is damaged, or belongs to another model"):
+        LeapTS.load(saved)
+
+
+@pytest.mark.parametrize("name", [CONFIG, WEIGHTS])
+@pytest.mark.parametrize("keep", [0, 10, -1])
+def test_cut_files_are_caught(saved: Path, name: str, keep: int) -> None:
+    file = saved / name
+    file.write_bytes(file.read_bytes()[:keep])
+    with pytest.raises(ModelFileError, match="copy the folder again"):
+        LeapTS.load(saved)
+
+
+def test_weights_of_another_model_are_caught(saved: Path, tmp_path: Path) -> None:
+    other = make_forecaster(random_seed=2, **JOINT).fit(make_frame())
+    other.save(tmp_path / "other")
+    (saved / WEIGHTS).write_bytes((tmp_path / "other" / WEIGHTS).read_bytes())
+    with pytest.raises(ModelFileError, match="belongs to another model"):
+        LeapTS.load(saved)
+
+
+def test_a_newer_schema_asks_for_an_upgrade(saved: Path) -> None:
+    config = json.loads((saved / CONFIG).read_text())
+    (saved / CONFIG).write_text(json.dumps({**config, "schema": 99}))
+    with pytest.raises(ModelFileError, match=r"written by a newer LeapTS \(schema 99, this one knows 1\); upgrade"):
+        LeapTS.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "not a LeapTS configuration"),
+        ("[]", "not a LeapTS configuration"),
+        ("{", "not JSON"),
+        ("\x00", "not JSON"),
+    ],
+)
+def test_a_foreign_configuration_is_refused(saved: Path, content: str, message: str) -> None:
+    (saved / CONFIG).write_text(content)
+    with pytest.raises(ModelFileError, match=message):
+        LeapTS.load(saved)
+
+
+def test_missing_files_are_named(saved: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="nothing does not exist; give the folder that a fit wrote"):
+        LeapTS.load(tmp_path / "nothing")
+    with pytest.raises(ModelFileError, match="is not a folder"):
+        LeapTS.load(saved / CONFIG)
+    (saved / WEIGHTS).unlink()
+    with pytest.raises(ModelFileError, match=r"model\.safetensors cannot be read \(No such file"):
+        LeapTS.load(saved)
