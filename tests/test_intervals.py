@@ -263,6 +263,9 @@ def test_residuals_that_say_nothing_are_refused() -> None:
     for bad in (math.nan, math.inf):
         with pytest.raises(DataError, match="missing or infinite"):
             pooled(torch.tensor([[1.0], [bad]]))
+        for seed in range(4):  # also in a window that is not kept
+            with pytest.raises(DataError, match="missing or infinite"):
+                pooled(torch.tensor([[1.0], [bad]]), limit=1, seed=seed)
     for bad in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(DataError, match="not a positive number"):
             ConformalScores.fit(torch.ones(2, 1), torch.tensor([1.0, bad]))

@@ -243,12 +243,13 @@ def test_series_without_scale_are_left_out_for_all_models_alike_and_counted() ->
                           "y": [1.0, 2.0, 4.0, 5.0, 5.0, 5.0, 8.0]})  # fmt: skip
     frame = pd.DataFrame({"unique_id": ["x", "flat", "short"], "ds": 4, "y": [4.0, 0.0, 0.0],
                           "exact": [4.0, 0.0, 0.0], "off": [7.0, 3.0, 3.0]})  # fmt: skip
-    metrics: list[MetricName] = ["mase", "mape", "mae"]
-    result = evaluate(frame, ["exact", "off"], metrics=metrics, train=train, season=1)
+    metrics: list[MetricName] = ["mase", "mape", "mae", "owa"]
+    result = evaluate(frame, ["exact", "off"], metrics=metrics, train=train, season=1, baseline="off")
     overall, series = rows(result.overall), rows(result.series)
     assert overall["mase",] == (0.0, 2.0, 2)
     assert overall["mape",] == (0.0, 75.0, 2)
     assert overall["mae",] == (0.0, 3.0, 0)
+    assert overall["owa",] == (0.0, 1.0, 2)
     assert series["flat", "mase"] == (0.0, math.inf)
     assert series["short", "mape"] == (math.inf, math.inf)
 
@@ -332,13 +333,30 @@ def test_options_that_cannot_work_are_named(options: dict[str, Any], message: st
         ({}, {"ds": [3, 4]}, "no row of 1 of 1 series, such as 'x', from before its first scored ds"),
         ({}, {"unique_id": ["z", "z"]}, "no row of 1 of 1 series, such as 'x'"),
         ({}, {"ds": [1, 1]}, "repeats 1 rows, such as one of series 'x'"),
-        ({}, {"ds": [datetime(2024, 1, 1), datetime(2024, 1, 2)]}, "make both time stamps, or both integers"),
+        (
+            {},
+            {"ds": [datetime(2024, 1, 1), datetime(2024, 1, 2)]},
+            "holds int64 in the frame and timestamp.* make both",
+        ),
         ({"unique_id": [1, 1]}, {}, "holds int64 in the frame and large_string in the training frame"),
     ],
 )
 def test_data_that_cannot_be_scored_are_named(frame: dict[str, Any], train: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         evaluate(pl.DataFrame(FRAME | frame), ["model"], metrics=["mase"], train=pl.DataFrame(TRAIN | train), season=1)
+
+
+def test_stamps_with_and_without_a_zone_do_not_compare() -> None:
+    past, future = history_and_future()
+    aware = future.assign(ds=future["ds"].dt.tz_localize("UTC"))
+    with pytest.raises(DataError, match="both with a zone, or none"):
+        evaluate(aware, ["one"], metrics=["mase"], train=past, season=1)
+    elsewhere = past.assign(ds=past["ds"].dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"))
+    one, other = (
+        evaluate(frame, ["one"], metrics=["mase"], train=train, season=1).series
+        for frame, train in ((aware, elsewhere), (future, past))
+    )
+    assert rows(one) == rows(other)
 
 
 def test_missing_columns_reserved_names_empty_frames_and_lazy_frames_are_named() -> None:

@@ -96,7 +96,7 @@ class ConformalScores:
         chosen, place = _choose(groups, min(limit, room), seed)
         units = scale.index_select(0, chosen).double()[:, None]
         scores = (residuals.index_select(0, chosen).double().abs() / units).float()
-        if not bool(scores.isfinite().all()):
+        if not bool(residuals.isfinite().all()) or not bool(scores.isfinite().all()):
             raise DataError("a residual is missing or infinite; score only windows whose actuals are known")
         groups = groups.index_select(0, chosen)
         counts = torch.bincount(groups, minlength=group_count)

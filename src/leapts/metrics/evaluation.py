@@ -312,7 +312,7 @@ def _comparable(scored: pa.Array, past: pa.Array, time_col: str) -> tuple[IntArr
         return scored.cast(pa.int64()).to_numpy(), past.cast(pa.int64()).to_numpy()
     raise DataError(
         f"column {time_col!r} holds {scored.type} in the frame and {past.type} in the training frame; "
-        "make both time stamps, or both integers"
+        "make both time stamps (both with a zone, or none), or both integers"
     )
 
 
