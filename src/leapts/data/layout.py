@@ -76,11 +76,11 @@ def _in_natural_order(
 def _natural(name: str | int) -> tuple[object, object]:
     if isinstance(name, int):
         return (name, name)
-    # Text and numbers alternate, text first, so that like meets like. Of two numbers the one with more digits is larger,
-    # which holds however long they are; the name itself settles ties.
+    # Text and numbers alternate, text first, so that like meets like. Of two numbers the one with more digits is the
+    # larger, which holds however long they are; the name itself settles ties.
     parts = re.split(r"(\d+)", name)
     numbers = [(len(digits), digits) for digits in (part.lstrip("0") for part in parts[1::2])]
-    return ([item for pair in zip_longest(parts[::2], numbers) for item in pair], name)
+    return ([item for pair in zip_longest(parts[::2], numbers, fillvalue=(0, "")) for item in pair], name)
 
 
 def _wide(table: Table, options: PanelOptions) -> Columns:
