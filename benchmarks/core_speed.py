@@ -10,9 +10,6 @@ pipeline gathers them, variate after variate.
 """
 
 import argparse
-import json
-import platform
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import recording
 from leapts.assembly import build_model
 from leapts.config import ModelConfig
 from leapts.core import LeapTSModel, control, fusion, layers, segments
@@ -224,18 +222,8 @@ def main() -> None:
         sizes.append(measure(variates, options.rounds))
         show(sizes[-1])
     if options.out:
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-        record = {
-            "commit": commit,
-            "versions": {"python": platform.python_version(), "torch": torch.__version__},
-            "config": CONFIG.model_dump(mode="json"),
-            "seed": 0,
-            "rounds": options.rounds,
-            "peak_flops": peak,
-            "sizes": sizes,
-        }
-        with options.out.open("a") as file:
-            file.write(json.dumps(record) + "\n")
+        figures = {"config": CONFIG.model_dump(mode="json"), "seed": 0, "rounds": options.rounds}
+        recording.append(options.out, {**figures, "peak_flops": peak, "sizes": sizes})
 
 
 if __name__ == "__main__":
