@@ -100,7 +100,7 @@ class Fitted:
         Raises:
             DataError: Naming the series that stand in the way.
         """
-        if not self.pad_short:
+        if self.is_joint or not self.pad_short:
             require_length(panel, self.config.input_size, f"a forecast from a look-back of {self.config.input_size}")
         if panel.freq != self.tail.freq:
             raise DataError(
