@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format speed clean
@@ -20,14 +21,14 @@ demo: $(READY) ## fit, forecast and trace the bundled weather data
 	$(BIN)/leapts demo
 
 test: $(READY) ## run the whole test suite
-	$(BIN)/pytest
+	$(PYTEST)
 
 check: $(READY) ## lint, format check, types, layers, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(PYTEST)
 
 format: $(READY) ## format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
