@@ -1,0 +1,169 @@
+"""What a back-test compares with: forecasts that need no training.
+
+A baseline forecasts all series of a panel at once, from its flat values and offsets. `Naive` and `SeasonalNaive` are
+always there; `statistical_baselines` takes exponential smoothing and Theta from statsforecast, an optional extra.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from leapts.errors import ConfigError, DataError
+
+STATISTICAL_MODELS = ("AutoETS", "AutoTheta")
+
+
+class Baseline(Protocol):
+    """A forecast that needs no training."""
+
+    @property
+    def name(self) -> str:
+        """What its column is called."""
+
+    def forecast(
+        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"], h: int
+    ) -> Float64[Tensor, "series h"]:
+        """The `h` steps that follow each series.
+
+        Args:
+            values: All series one after the other, as a panel holds them.
+            offsets: Where each series starts, and at the end where the last one stops.
+            h: How many steps.
+
+        Raises:
+            DataError: When a series has no value to start from.
+        """
+
+
+@dataclass(frozen=True)
+class SeasonalNaive:
+    """The last season again and again; the last value, for a series shorter than a season.
+
+    Attributes:
+        season: Steps to a season.
+        name: What its column is called.
+    """
+
+    season: int
+    name: str = "SeasonalNaive"
+
+    def __post_init__(self) -> None:
+        if self.season < 1:
+            raise ConfigError(f"season={self.season} is not a number of steps; use 1 where there is no season")
+
+    def forecast(
+        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"], h: int
+    ) -> Float64[Tensor, "series h"]:
+        """The `h` steps that follow each series."""
+        _check(values, offsets, h)
+        ends = offsets[1:, None]
+        has_season = offsets.diff()[:, None] >= self.season
+        places = torch.where(has_season, ends - self.season + torch.arange(h) % self.season, ends - 1)
+        return values[places]
+
+
+@dataclass(frozen=True)
+class Naive:
+    """The last value of each series, for every step.
+
+    Attributes:
+        name: What its column is called.
+    """
+
+    name: str = "Naive"
+
+    def forecast(
+        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"], h: int
+    ) -> Float64[Tensor, "series h"]:
+        """The `h` steps that follow each series."""
+        return SeasonalNaive(1).forecast(values, offsets, h)
+
+
+@dataclass(frozen=True, eq=False)
+class StatisticalBaseline:
+    """A model of statsforecast, fitted to each series by itself, one after the other.
+
+    Series the model cannot be fitted to, such as very short ones, get the seasonal naive forecast, and a warning says
+    how many they were.
+
+    Attributes:
+        model: The statsforecast model.
+        season: Steps to a season.
+        name: What its column is called.
+    """
+
+    model: Any
+    season: int
+    name: str
+
+    def forecast(
+        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"], h: int
+    ) -> Float64[Tensor, "series h"]:
+        """The `h` steps that follow each series.
+
+        Raises:
+            DataError: When a series has no value to start from, or the model can be fitted to none.
+        """
+        result = SeasonalNaive(self.season).forecast(values, offsets, h)
+        refused: dict[int, str] = {}
+        for index, history in enumerate(values.tensor_split(offsets[1:-1])):
+            try:
+                result[index] = self._forecast_one(history, h)
+            except Exception as error:  # statsforecast refuses a short series in many ways, an IndexError among them
+                refused[index] = str(error)
+        if refused:
+            first, reason = next(iter(refused.items()))
+            found = f"{self.name} cannot be fitted to {len(refused)} of {len(result)} series, first to series {first}"
+            if len(refused) == len(result):
+                raise DataError(f"{found} (counted from 0; {reason}); leave it out")
+            warnings.warn(f"{found} (counted from 0; {reason}); they get the seasonal naive forecast", stacklevel=2)
+        return result
+
+    def _forecast_one(self, history: Float64[Tensor, " rows"], h: int) -> Float64[Tensor, " h"]:
+        # Constant and short series make it divide by zero on the way; what counts is what comes out.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            mean = np.asarray(self.model.forecast(y=history.numpy(), h=h)["mean"], dtype=np.float64)
+        if not np.isfinite(mean).all():
+            raise ArithmeticError("its forecast is not finite")
+        return torch.from_numpy(mean)
+
+
+def statistical_baselines(season: int, models: Sequence[str] = STATISTICAL_MODELS) -> tuple[StatisticalBaseline, ...]:
+    """Exponential smoothing and Theta, their form chosen for each series by statsforecast.
+
+    Args:
+        season: Steps to a season; 1 for none.
+        models: Which ones: `AutoETS`, `AutoTheta`.
+
+    Raises:
+        ImportError: When statsforecast is not installed.
+        ConfigError: When there is no such model.
+    """
+    for name in models:
+        if name not in STATISTICAL_MODELS:
+            raise ConfigError(f"there is no statistical baseline {name!r}; there are {', '.join(STATISTICAL_MODELS)}")
+    try:
+        from statsforecast import models as statistical
+    except ImportError as error:
+        raise ImportError("the statistical baselines need: pip install 'leapts[stats]'") from error
+    return tuple(StatisticalBaseline(getattr(statistical, name)(season_length=season), season, name) for name in models)
+
+
+def _check(values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"], h: int) -> None:
+    if h < 1:
+        raise ConfigError(f"h={h} is no horizon; forecast at least 1 step")
+    if int(offsets[0]) != 0 or int(offsets[-1]) != len(values):
+        raise DataError(f"the offsets do not cut {len(values)} values into series; they rise from 0 to {len(values)}")
+    empty = torch.nonzero(offsets.diff() <= 0).flatten()
+    if len(empty):
+        raise DataError(
+            f"{len(empty)} of {len(offsets) - 1} series have no value to forecast from, first series "
+            f"{int(empty[0])} (counted from 0); drop them"
+        )
