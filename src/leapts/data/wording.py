@@ -55,7 +55,7 @@ def stamp_text(stamp: object, zone: str | None = None) -> str:
 
 
 def printable(text: object) -> str:
-    """The text on one line, with whatever could move a cursor, hide or reverse text escaped: `\\x1b`, `\\u202e`."""
+    r"""The text on one line, with whatever could move a cursor, hide or reverse text escaped, such as `\x1b`."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode() for character in str(text)
     )
