@@ -85,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
     except _UsageError as error:
         message = getattr(error, "format_message", lambda: str(error))()
         context = getattr(error, "ctx", None)
-        complain(f"error: {message.rstrip('.')}; see {context.command_path if context else 'leapts'} --help")
+        complain(f"error: {message.rstrip('.')} (see {context.command_path if context else 'leapts'} --help)")
         return WRONG_INPUT
     except (LeapTSError, ImportError, OSError) as error:
         if debug:

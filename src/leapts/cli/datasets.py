@@ -41,17 +41,9 @@ def list_sets(json: options.Json = False, debug: options.Debug = False) -> None:
         write_json({"datasets": [_as_record(row) for row in rows]})
         return
     show_table(
-        ["name", "kind", "domain", "series", "steps", "every", "licence"],
+        ["name", "kind", "domain", "series", "steps", "values", "every", "licence"],
         [
-            (
-                row.name,
-                row.kind,
-                row.domain,
-                row.series,
-                "differ" if row.length is None else row.length,
-                row.freq,
-                row.licence,
-            )
+            (row.name, row.kind, row.domain, row.series, row.length, row.observations, row.freq, row.licence)
             for row in rows
         ],
     )
@@ -59,7 +51,7 @@ def list_sets(json: options.Json = False, debug: options.Debug = False) -> None:
 
 @app.command("fetch", epilog=FETCH_EXAMPLE)
 def fetch_set(
-    name: Annotated[str, typer.Argument(help="A name from leapts datasets list.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from leapts datasets list.")],
     from_dir: Annotated[
         Path | None, typer.Option("--from", help="A folder that has the files already; nothing is downloaded then.")
     ] = None,
@@ -86,7 +78,7 @@ def fetch_set(
 
 @app.command("make", epilog=MAKE_EXAMPLE)
 def make_set(
-    name: Annotated[str, typer.Argument(help="A scenario: Scenario1, Scenario2 or Scenario3.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A scenario: Scenario1, Scenario2 or Scenario3.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The CSV or Parquet file to write.")],
     steps: Annotated[int | None, typer.Option(min=1, help="How many values of each series. [as in the paper]")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Draws the initial states, the shocks and the noise.")] = 0,

@@ -42,6 +42,8 @@ def show_frame(frame: Any, rows: RowsOfEach, *, hint: str) -> None:
         seen[name] = seen.get(name, 0) + 1
         if seen[name] <= rows.count:
             shown.append(list(record.values()))
-    show_table(columns, shown)
+    # Beside the forecast's own column its bounds need not repeat the name: `LeapTS`, `lo-80`, `hi-80`.
+    own = f"{columns[2]}-" if len(columns) > 2 else ""
+    show_table([name.removeprefix(own) for name in columns], shown)
     if len(shown) < len(every):
         note(f"{len(shown):,} of {len(every):,} rows; {hint}")

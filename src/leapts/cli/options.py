@@ -22,7 +22,10 @@ _TABLES = "leapts.tables"  # where the tables of --config wait for the command
 
 
 def _read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Makes what the file says the defaults of this command, before its other options are looked at."""
+    """Makes what the file says the defaults of this command, before its other options are looked at.
+
+    One file may serve several commands: what another command understands is left to that one.
+    """
     if path is None or context.resilient_parsing:
         return path
     values = _parsed(path)
@@ -30,27 +33,38 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise ConfigError(f"{path}: {name} is a table: write [{name}] on a line of its own")
-    options = {
-        str(parameter.name): parameter
-        for parameter in context.command.params
-        if parameter.param_type_name == "option" and parameter.name not in ("config", "help", "debug")
-    }
+    own, others = _options_of(context.command), _options_of_siblings(context)
     defaults: dict[str, Any] = {}
     for key, value in values.items():
-        name = _option_name(key, options)
-        if name is None:
-            near = nearest(key, [_shown(known) for known in options])
-            hint = (
-                f"did you mean {near}?" if near else f"there are {', '.join(map(_shown, options))}, [model], [training]"
-            )
-            raise ConfigError(f"{path}: there is no option {quoted(key)} for {context.command_path}; {hint}")
-        multiple = bool(getattr(options[name], "multiple", False))
-        if isinstance(value, dict) or isinstance(value, list) != multiple:
-            raise ConfigError(f"{path}: {key} is {'a list' if multiple else 'a single value'}, not {quoted(value)}")
-        defaults[name] = value
+        option = key.replace("-", "_")
+        if option in own:
+            multiple = bool(getattr(own[option], "multiple", False))
+            if isinstance(value, dict) or isinstance(value, list) != multiple:
+                kind = "a list" if multiple else "a single value"
+                raise ConfigError(f"{path}: {key} is {kind}, not {quoted(value)}")
+            defaults[option] = value
+        elif option not in others:
+            known = [_shown(name) for name in own]
+            near = nearest(key, known)
+            hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}, [model] and [training]"
+            raise ConfigError(f"{path}: there is no option {quoted(key)}; {hint}")
     context.default_map = {**(context.default_map or {}), **defaults}
     context.meta[_TABLES] = tables
     return path
+
+
+def _options_of(command: Any) -> dict[str, Any]:
+    """A command's options by name, without those that make no sense in a file."""
+    return {
+        str(parameter.name): parameter
+        for parameter in command.params
+        if parameter.param_type_name == "option" and parameter.name not in ("config", "help", "debug", "version")
+    }
+
+
+def _options_of_siblings(context: typer.Context) -> set[str]:
+    commands = getattr(context.parent.command, "commands", {}) if context.parent is not None else {}
+    return {name for command in commands.values() for name in _options_of(command)}
 
 
 def _parsed(path: Path) -> dict[str, Any]:
@@ -62,19 +76,15 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
 
 
-def _option_name(key: str, options: Mapping[str, Any]) -> str | None:
-    """The parameter meant by a key, written as the option is: `max-steps`, or with underscores."""
-    wanted = key.replace("-", "_")
-    by_shown = {_shown(name).replace("-", "_"): name for name in options}
-    return by_shown.get(wanted)
-
-
 def _shown(name: str) -> str:
-    return name.removesuffix("_").replace("_", "-")
+    return name.replace("_", "-")
 
 
 Data = Annotated[
-    str, typer.Argument(help="A CSV or Parquet file, - for standard input, or a data set: see leapts datasets list.")
+    str,
+    typer.Argument(
+        metavar="DATA", help="A CSV or Parquet file, - for standard input, or a data set: see leapts datasets list."
+    ),
 ]
 Horizon = Annotated[int, typer.Option("--horizon", min=1, help="Steps to forecast.")]
 InputSize = Annotated[int | None, typer.Option(min=1, help="Steps of history to look back on. [picked if left out]")]

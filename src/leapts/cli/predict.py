@@ -20,11 +20,12 @@ Examples:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="The folder leapts fit wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder leapts fit wrote.")],
     data: Annotated[
         str | None,
         typer.Argument(
-            help="History to forecast from: a file, - for standard input, or a data set. [the data of the fit]"
+            metavar="DATA",
+            help="History to forecast from: a file, - for standard input, or a data set. [the data of the fit]",
         ),
     ] = None,
     output: Annotated[

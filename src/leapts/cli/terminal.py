@@ -4,7 +4,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WIDTH_OF_PIPES = 120
 
 
-class Interrupted(Exception):
+class Interrupted(Exception):  # noqa: N818 - stopping is no error
     """The user stopped a command; the message says what is kept."""
 
 
@@ -41,13 +41,13 @@ def complain(text: str) -> None:
     note(" ".join(text.split()))
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table; columns whose cells are all numbers are set to the right."""
     cells = [[_cell(value) for value in row] for row in rows]
-    table = Table(box=box.SIMPLE_HEAD, title=title and _harmless(title), title_justify="left", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, name in enumerate(columns):
         is_number = bool(cells) and all(_looks_like_number(row[number]) for row in cells)
-        table.add_column(_harmless(name), justify="right" if is_number else "left", overflow="fold")
+        table.add_column(_harmless(name), justify="right" if is_number else "left", no_wrap=is_number)
     for row in cells:
         table.add_row(*(_harmless(cell) for cell in row))
     _console().print(table)
@@ -93,12 +93,14 @@ class TrainingBar:
         self._task = self._progress.add_task(self._title(), total=None, start=False, loss="-", validation="-")
 
     def __enter__(self) -> "TrainingBar":
-        if _console(stderr=True).is_terminal:
+        if self._progress.console.is_terminal:
             self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        # Stopping what was never started would still print an empty line.
+        if self._progress.console.is_terminal:
+            self._progress.stop()
 
     def __call__(self, step: "TrainingStep") -> None:
         """After every step of training."""
@@ -108,8 +110,9 @@ class TrainingBar:
         if self._last_step == 0 or step.step <= self._last_step:
             self._progress.start_task(self._task)
         self._last_step = step.step
-        seen = {} if step.validation is None else {"validation": f"{step.validation:.4f}"}
-        self._progress.update(self._task, completed=step.step, total=step.max_steps, loss=f"{step.loss:.4f}", **seen)
+        if step.validation is not None:
+            self._progress.update(self._task, validation=f"{step.validation:.4f}")
+        self._progress.update(self._task, completed=step.step, total=step.max_steps, loss=f"{step.loss:.4f}")
 
     def _title(self) -> str:
         return "training" if self._fits == 1 else f"training {self._fit} of {self._fits}"
@@ -118,17 +121,15 @@ class TrainingBar:
 @contextmanager
 def download_bar(name: str) -> Iterator["DownloadBar"]:
     """A progress bar in bytes; silent unless standard error is a terminal."""
-    console = _console(stderr=True)
     progress = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),
-        console=console,
+        console=_console(stderr=True),
         transient=True,
-        disable=not console.is_terminal,
     )
-    with progress:
+    with progress if progress.console.is_terminal else nullcontext():
         yield DownloadBar(progress, name)
 
 

@@ -95,7 +95,7 @@ def _collected(history: Any, forecast: Any, trace: Any, series: str | int, shown
 def _rows_of(frame: Any, series: str | int, what: str) -> nw.DataFrame[Any]:
     table = nw.from_native(frame, eager_only=True)
     names = table.get_column(table.columns[0])
-    rows = table.filter(names == series)
+    rows: nw.DataFrame[Any] = table.filter(names == series)
     if len(rows) == 0:
         raise DataError(f"{what} has no series {quoted(series)}; it has {listed(names.unique().to_list())}")
     return rows
@@ -106,8 +106,8 @@ class _Scale:
 
     def __init__(self, drawn: _Series) -> None:
         numbers = [*drawn.history, *drawn.point]
-        for _, low, high in drawn.bands:
-            numbers += [*low, *high]
+        for _, lower, upper in drawn.bands:
+            numbers += [*lower, *upper]
         low, high = min(numbers), max(numbers)
         margin = 0.04 * (high - low) or max(abs(low), 1.0) / 2
         self.low, self.high = low - margin, high + margin
