@@ -12,7 +12,7 @@ USAGE = {
     "a missing argument": (["fit"], "DATA"),
     "a missing option": (["fit", "x.csv", "--out", "m"], "--horizon"),
     "a horizon of nothing": (["fit", "x.csv", "--out", "m", "--horizon", "0"], "--horizon"),
-    "a word for a number": (["fit", "x.csv", "--out", "m", "--horizon", "ten"], "ten"),
+    "a word for a number": (["fit", "x.csv", "--out", "m", "--horizon", "ten"], "--horizon"),
     "a layout there is not": (["fit", "x.csv", "--out", "m", "--horizon", "2", "--layout", "tall"], "tall"),
 }
 
@@ -31,7 +31,7 @@ def _fit(*arguments: object) -> list[object]:
     return ["fit", *arguments, "--horizon", 6, "--out", "m", *FEW_STEPS]
 
 
-INPUT = {
+INPUT: dict[str, tuple[list[object], str]] = {
     "no such file": (_fit("nosuch.csv"), "neither a file nor a data set"),
     "nearly a data set": (_fit("SeatleWeather"), "SeattleWeather"),
     "no such data set": (_fit("dataset:Nonsense"), "Nonsense"),
@@ -40,7 +40,7 @@ INPUT = {
     "a folder for a file": (_fit("."), "directory"),
     "an empty file": (_fit("empty.csv"), "empty"),
     "not a table": (_fit("text.csv"), "text.csv"),
-    "too little data": (_fit("short.csv"), "short.csv" if False else "short"),
+    "too little data": (_fit("short.csv"), "7 values"),
     "no such column": (_fit("waves.csv", "--target-col", "sold", "--layout", "long"), "sold"),
     "a wrong frequency": (_fit("waves.csv", "--freq", "h"), "freq"),
     "a fill that is none": (_fit("waves.csv", "--fill", "magic"), "magic"),
@@ -94,7 +94,7 @@ def test_wrong_input_is_one_line_and_code_2(leapts: Leapts, case: str) -> None:
 
 
 def test_the_shell_sees_the_code(tmp_path: Path) -> None:
-    result = outside(["predict", tmp_path / "nowhere"])
+    result = outside(["datasets", "fetch", "ETTh1", "--from", tmp_path, "--to", tmp_path])
     assert result.code == 2
     assert result.error_line.startswith("error: ")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from leapts.cli.terminal import complain, show_table, write_json
-from tests.cli.conftest import FEW_STEPS, Leapts, environment, outside, table
+from tests.cli.conftest import FEW_STEPS, Leapts, environment, table
 
 NASTY = "\x1b[31mred\x1b[0m [red]markup[/red] :smile: \u202ereversed"
 
@@ -60,9 +60,9 @@ def test_json_has_no_infinities(capfdbinary: pytest.CaptureFixture[bytes]) -> No
     assert json.loads(capfdbinary.readouterr().out) == {"mase": None, "mae": [None, 1.5]}
 
 
-def test_a_pipe_sees_no_bar_and_a_terminal_does(data: Path, tmp_path: Path) -> None:
+def test_a_pipe_sees_no_bar_and_a_terminal_does(leapts: Leapts, data: Path, tmp_path: Path) -> None:
     arguments = ["fit", str(data), "--horizon", "6", "--out", str(tmp_path / "m"), *FEW_STEPS]
-    assert outside(arguments).err == ""
+    assert leapts(*arguments).err == ""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "leapts", *arguments],

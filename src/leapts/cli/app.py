@@ -79,7 +79,10 @@ def run(arguments: Sequence[str]) -> int:
     except (Interrupted, KeyboardInterrupt, typer.Abort) as stop:
         complain(str(stop) or "interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as stop:
+        # The parser and the tables turn a broken pipe into an exit with code 1, and nothing else into that.
+        if isinstance(stop, SystemExit) and stop.code != 1:
+            raise
         _stop_writing()
         return BROKEN_PIPE
     except _UsageError as error:
