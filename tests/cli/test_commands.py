@@ -5,8 +5,11 @@ import io
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
@@ -34,6 +37,11 @@ def test_help_shows_an_example(leapts: Leapts, command: list[str], flag: str) ->
     result = leapts(*command, flag)
     assert result.code == 0
     assert f"leapts {' '.join(command)}".strip() in result.out.split("Options:")[1]
+
+
+@pytest.mark.parametrize("group", [[], ["datasets"]], ids=" ".join)
+def test_a_group_alone_shows_its_help(leapts: Leapts, group: list[str]) -> None:
+    assert leapts(*group) == leapts(*group, "--help")
 
 
 @pytest.mark.parametrize("arguments", [["version"], ["--version"]])
@@ -209,6 +217,31 @@ def test_backtest_says_which_baselines_are_missing(leapts: Leapts, data: Path, m
     result = leapts("backtest", data, "--horizon", 6, "--windows", 1, *FEW_STEPS)
     assert result.code == 0
     assert "pip install 'leapts[stats]'" in result.err
+
+
+def test_backtest_takes_statistical_baselines_in_and_passes_their_warnings_on(
+    leapts: Leapts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Last:
+        def __init__(self, season_length: int) -> None:
+            self.season = season_length
+
+        def forecast(self, y: np.ndarray[Any, Any], h: int) -> dict[str, np.ndarray[Any, Any]]:
+            if y[0] > 10.5:
+                raise ValueError("too [bold]high[/bold]")
+            return {"mean": np.full(h, y[-1])}
+
+    models = types.SimpleNamespace(AutoETS=Last, AutoTheta=Last)
+    monkeypatch.setitem(sys.modules, "statsforecast", types.SimpleNamespace(models=models))
+    monkeypatch.setitem(sys.modules, "statsforecast.models", models)
+    file = tmp_path / "waves.csv"
+    file.write_text(table())
+    result = leapts("backtest", file, "--horizon", 6, "--windows", 1, *FEW_STEPS)
+    assert result.code == 0, result.err
+    assert "AutoETS" in result.out
+    assert "AutoTheta" in result.out
+    assert "note: AutoETS cannot be fitted to 1 of 2 series" in result.err
+    assert "too [bold]high[/bold]" in result.err
 
 
 def test_demo_leaves_all_it_names(leapts: Leapts, tmp_path: Path) -> None:

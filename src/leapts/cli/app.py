@@ -1,6 +1,7 @@
 """The commands put together, and what an error means to the shell."""
 
 import errno
+import io
 import os
 import sys
 import traceback
@@ -11,7 +12,7 @@ import typer
 
 from leapts import __version__
 from leapts.cli import backtest, datasets, demo, fit, predict
-from leapts.cli.terminal import Interrupted, complain, say
+from leapts.cli.terminal import Interrupted, complain, help_if_alone, say
 from leapts.errors import LeapTSError
 
 GOOD, UNEXPECTED, WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
@@ -24,7 +25,7 @@ app = typer.Typer(
     help="Forecast many series many steps ahead, and see every leap the forecast was made in.",
     epilog="Start here:  leapts demo",
     context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -49,15 +50,20 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback does it all
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
     """Forecast many series many steps ahead, and see every leap the forecast was made in."""
+    help_if_alone(context)
 
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A name the terminal's encoding lacks is shown escaped, as on standard error, instead of ending the command.
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from leapts.cli import options
-from leapts.cli.terminal import download_bar, say, show_table, write_json
+from leapts.cli.terminal import download_bar, help_if_alone, say, show_table, write_json
 from leapts.data.catalogue import Dataset, catalogue, find
 from leapts.data.wording import listed
 from leapts.errors import DataError
@@ -14,7 +14,7 @@ from leapts.errors import DataError
 app = typer.Typer(
     help="The data sets LeapTS knows.",
     epilog="Example:  leapts datasets list",
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
 )
 LIST_EXAMPLE = """\b
@@ -31,6 +31,12 @@ MAKE_EXAMPLE = """\b
 Example:
   leapts datasets make Scenario2 --out brusselator.parquet --steps 2000
 """
+
+
+@app.callback()
+def root(context: typer.Context) -> None:
+    """The data sets LeapTS knows."""
+    help_if_alone(context)
 
 
 @app.command("list", epilog=LIST_EXAMPLE)

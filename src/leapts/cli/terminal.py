@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -39,6 +40,12 @@ def note(text: str) -> None:
 def complain(text: str) -> None:
     """One line about what went wrong; lines within it are joined, so that it stays one."""
     note(" ".join(text.split()))
+
+
+def help_if_alone(context: typer.Context) -> None:
+    """Show the help of a group of commands that was called without one."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
