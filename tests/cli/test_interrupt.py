@@ -9,7 +9,7 @@ from pathlib import Path
 from leapts import LeapTS
 from tests.cli.conftest import Leapts, Result, environment
 
-LONG = ["--horizon", "6", "--input-size", "12", "--max-steps", "150"]
+LONG = ["--horizon", "6", "--input-size", "12", "--max-steps", "100"]
 
 
 def _interrupted(arguments: list[str], wait_for: Path) -> Result:

@@ -125,8 +125,9 @@ def _baselines(season: int, *, statistical: bool) -> tuple[list["Baseline"], lis
     if statistical:
         try:
             found.extend(statistical_baselines(season))
-        except ImportError:
-            missing.append("statistical baselines are not installed: pip install 'leapts[stats]'")
+        except ImportError as error:
+            # The cause tells a library that is not there from one that is broken.
+            missing.append(f"not compared with statistical models: {error} ({error.__cause__})")
     # Neural baselines join here, once there is an extra that brings them.
     return found, missing
 
