@@ -1,6 +1,6 @@
 """Draws the README's picture: a forecast of the paper's second scenario, with its leaps coloured by scale.
 
-    python examples/readme_picture.py
+python examples/readme_picture.py
 """
 
 from pathlib import Path

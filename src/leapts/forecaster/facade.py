@@ -310,5 +310,6 @@ class LeapTS:
                     "no windows were held out, so there is nothing to measure intervals by; "
                     "fit with val_size=, or call calibrate(df) with newer data"
                 )
-            columns |= fitted.scores.around(forecast.values, forecast.scale, bounds)
+            groups = fitted.score_groups(forecast.panel)
+            columns |= fitted.scores.around(forecast.values, forecast.scale, bounds, groups)
         return {name: values.numpy() for name, values in columns.items()}
