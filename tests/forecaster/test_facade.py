@@ -221,6 +221,14 @@ def test_cross_validation_forecasts_each_window_from_what_came_before(fitted: Le
     np.testing.assert_array_equal(merged["y"], merged["y_true"])
 
 
+def test_cross_validation_reports_the_coverage_reached(fitted: LeapTS) -> None:
+    cv, reached = fitted.cross_validation(make_frame(), n_windows=4, level=[80, 50], return_coverage=True)
+    inside = (cv["LeapTS-lo-80"] <= cv["y"]) & (cv["y"] <= cv["LeapTS-hi-80"])
+    assert list(reached) == [50, 80]
+    assert reached[80] == pytest.approx(inside.mean())
+    assert 0 < reached[50] <= reached[80] <= 1
+
+
 def test_cross_validation_never_looks_ahead() -> None:
     frame = make_frame()
     model = make_forecaster(**APART)
