@@ -223,6 +223,14 @@ class LeapTS:
         model._fitted = fitted
         return model
 
+    def read(self, df: Any) -> Panel:
+        """Data as this model reads it: validated, in the order of time.
+
+        Args:
+            df: As for `fit`; a panel is taken as it is.
+        """
+        return self._read(df)
+
     @property
     def fitted_(self) -> Fitted:
         """Everything the fit left behind."""
