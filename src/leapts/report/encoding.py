@@ -14,6 +14,7 @@ import pandas as pd
 
 from leapts import __version__
 from leapts.core import ScheduleTrace
+from leapts.core.fusion import GatedFusion
 from leapts.core.scales import SCALE_NAMES
 from leapts.data.frequency import Stamps
 from leapts.report.contents import NEVER_SEEN, Cutoff, Floats, Integers, ReportContents
@@ -33,8 +34,8 @@ def encoded(contents: ReportContents) -> dict[str, Any]:
         "lookback": fitted.config.input_size,
         "freq": str(panel.freq),
         "dates": panel.first.dtype.kind == "M",
-        "names": {"id": panel.style.id_col, "time": panel.style.time_col, "value": panel.style.target_col},
         "scales": list(SCALE_NAMES),
+        "longest": _longest(contents),
         "gate": None if contents.gate is None else round(contents.gate, 4),
         "levels": list(contents.widths),
         "widths": [[_short(width) for width in widths] for widths in contents.widths.values()],
@@ -54,6 +55,13 @@ def to_script_json(value: Any) -> str:
         text = text.replace(character, escape)
     # A lone surrogate in a name has no UTF-8; it stays readable as its escape.
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _longest(contents: ReportContents) -> list[int]:
+    """How long a leap of each scale may be, unless it is the last one allowed."""
+    fusion, h = contents.fitted.model.fusion, contents.model.h
+    longest = list(fusion.rollout.scheduler.grid.longest) if isinstance(fusion, GatedFusion) else []
+    return [h] * (len(SCALE_NAMES) - len(longest)) + longest
 
 
 class _Grid:

@@ -35,7 +35,9 @@ function choose(change) {
 }
 
 function drawForecasts() {
-  const forecast = forecastOf(state.series, state.cutoff);
+  // A narrow screen has room for less history.
+  const shown = byId("chart").clientWidth < 560 ? Math.min(SHOWN, Math.ceil(1.5 * DATA.h)) : SHOWN;
+  const forecast = forecastOf(state.series, state.cutoff, shown);
   drawTitle(forecast);
   drawChart(forecast);
   drawLeaps(forecast);

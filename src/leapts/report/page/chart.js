@@ -95,7 +95,7 @@ function timeAxis(svg, stamps, toX, area, width) {
 }
 
 function inWords(forecast) {
-  const leaps = forecast.leaps.map((leap) => `${leap.scale} over steps ${leap.start + 1} to ${leap.end}`);
+  const leaps = forecast.leaps.map((leap) => `${leap.scale} ${leap.length}`);
   const how = leaps.length ? ` in ${counted(leaps.length, "leap")}: ${leaps.join(", ")}` : "";
   return `${forecast.series.name}, ${counted(forecast.final.length, "step")} ahead${how}`;
 }
@@ -133,7 +133,9 @@ function readOff(step, event) {
   if (leap) children.push(...leapReading(leap));
   light(leap ? leap.number : -1, blocks);
   const box = svg.getBoundingClientRect();
-  showTip(event || { clientX: box.left + x, clientY: box.top + box.height / 2 }, children);
+  // Beside the forecast, over the history, so that it hides nothing of what is asked about.
+  const away = step < 0 ? null : box.left + toX(past.length - 0.5);
+  showTip(event || { clientX: box.left + x, clientY: box.top + box.height / 2 }, children, away);
   state.step = step;
   return `${title}: ${rows.map((row) => row.join(" ")).join(", ")}${leap ? `, ${leap.scale} leap of ${leap.length}` : ""}`;
 }
@@ -176,22 +178,22 @@ function drawLeaps(forecast) {
     list.replaceChildren();
     return;
   }
-  about.textContent = `The coarse forecast plus ${DATA.gate.toFixed(3)} times (the gate) what these leaps wrote. Bars show how sure the model was of each scale, and what moved its state afterwards.`;
+  about.textContent = `The coarse forecast plus ${DATA.gate.toFixed(3)} times (the gate) what these leaps wrote. The upper bars show how likely each scale was, the lower ones what moved the state after the leap: the control signal, or time.`;
   list.replaceChildren(...(forecast ? forecast.leaps : []).map(leapCard));
 }
 
 function leapCard(leap) {
-  const meters = SCALES.flatMap((scale, i) => [
-    element("span", { class: "name" }, scale), meter([[`scale-${scale}`, leap.chances[i]]]), element("span", {}, percent(leap.chances[i], 1)),
-  ]);
+  const chances = SCALES.map((scale, i) => `${percent(leap.chances[i], 1)} ${scale}`).join(", ");
+  const longest = DATA.longest[SCALES.indexOf(leap.scale)];
   const card = element("li", { class: `leap scale-${leap.scale}`, tabindex: "0" },
     element("div", { class: "leap-head" },
-      element("b", {}, `${leap.number + 1}. ${leap.scale}, length ${leap.length}`),
-      element("span", { class: "muted" }, leap.length === 1 ? `step ${leap.end}` : `steps ${leap.start + 1} to ${leap.end}`)),
-    element("div", { class: "meters" }, ...meters, element("span", { class: "gap" }),
-      element("span", { class: "name" }, "control"), meter([["control", leap.control], ["temporal", leap.temporal]]),
-      element("span", {}, percent(leap.control, 1)),
-      element("span", { class: "name" }, "temporal"), meter([["temporal", leap.temporal]]), element("span", {}, percent(leap.temporal, 1))));
+      element("b", {}, `Leap ${leap.number + 1}: ${leap.scale}, length ${leap.length}`),
+      element("span", { class: "muted" }, leap.length === 1 ? `step ${leap.end}` : `steps ${leap.start + 1}\u2013${leap.end}`)),
+    meter(SCALES.map((scale, i) => [`scale-${scale}`, leap.chances[i]])),
+    element("p", {}, chances),
+    meter([["control", leap.control], ["temporal", leap.temporal]]),
+    element("p", {}, `${percent(leap.control, 1)} control, ${percent(leap.temporal, 1)} temporal`),
+    leap.length > longest ? element("p", { class: "muted" }, `The last leap allowed takes all that remains; a ${leap.scale} one is otherwise at most ${longest} long.`) : null);
   const on = () => drawn && light(leap.number, drawn.blocks);
   const off = () => drawn && light(-1, drawn.blocks);
   card.addEventListener("pointerenter", on);
@@ -202,7 +204,7 @@ function leapCard(leap) {
 }
 
 function meter(parts) {
-  const bars = parts.map(([kind, share]) => {
+  const bars = parts.filter(([, share]) => share > 0).map(([kind, share]) => {
     const bar = element("i", { class: kind });
     bar.style.width = `${100 * share}%`;
     return bar;

@@ -53,12 +53,12 @@ function kindOf(series, cutoff) {
 }
 
 // Everything drawn for one series and cutoff; nothing when the series has too little history there.
-function forecastOf(seriesIndex, cutoff) {
+function forecastOf(seriesIndex, cutoff, shown = SHOWN) {
   const series = DATA.series[seriesIndex];
   if (series.final[cutoff] === null) return null;
   const values = unpack(series, series.values);
   const at = values.length - DATA.afters[cutoff];
-  const from = Math.max(0, at - SHOWN);
+  const from = Math.max(0, at - shown);
   const final = unpack(series, series.final[cutoff]);
   const differences = series.coarse[cutoff] === null ? null : unpack(series, series.coarse[cutoff], 0);
   return {
@@ -85,7 +85,7 @@ function formatted(value, digits) {
   return value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places }).replace(/^-(0(\.0*)?)$/, "$1");
 }
 const valueText = (series, value) => formatted(value, series.digits - 1);
-const percent = (share, places = 0) => `${(100 * share).toFixed(places)} %`;
+const percent = (share, places = 0) => `${(100 * share).toFixed(places)}\u00a0%`;
 const counted = (count, noun) => `${count.toLocaleString("en")} ${count === 1 || noun.endsWith("s") ? noun : noun + "s"}`;
 
 const pad = (n, width = 2) => String(n).padStart(width, "0");

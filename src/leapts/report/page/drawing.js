@@ -150,8 +150,8 @@ function legendItem(text, ...marks) {
   return element("li", {}, shape("svg", { viewBox: "0 0 22 12", "aria-hidden": "true" }, ...marks), text);
 }
 
-// The box beside the pointer.
-function showTip(event, children) {
+// The box beside the pointer, or to the left of a place where there is room for it.
+function showTip(event, children, leftOf = null) {
   const tip = byId("tip");
   tip.replaceChildren(...children);
   tip.hidden = false;
@@ -159,6 +159,7 @@ function showTip(event, children) {
   const view = document.documentElement.clientWidth;
   let left = event.clientX + 18;
   if (left + width > view - 8) left = event.clientX - width - 18;
+  if (leftOf !== null && leftOf - width - 12 > 8) left = leftOf - width - 12;
   if (left < 8) left = Math.max(8, Math.min(view - width - 8, event.clientX - width / 2));
   const top = Math.max(8, Math.min(event.clientY - height / 2, window.innerHeight - height - 8));
   tip.style.left = `${left + window.scrollX}px`;

@@ -22,8 +22,8 @@ function drawModel() {
     card("Coverage of the intervals", "Share of observed values inside, by step; dotted lines are what was promised", errors && errors.coverage.length && coverageChart(errors)),
     card("Training", "Loss while learning, and mean absolute error on held-out windows", training.losses.length && trainingCharts(training)),
     card("Scales and leaps", "Over all forecasts in this report", schedules && scheduleCharts(schedules)),
-    card("What was picked, and why", "Options that were not given", picks.length && table(["option", "value", "because"], picks, "stacked"), picks.length ? "wide" : ""),
-    card("The model", `${counted(DATA.model.parameters, "parameter")}`, table(["option", "value"], options), "wide"),
+    card("What was picked, and why", "Options that were not given", picks.length && table(["option", "value", "because"], picks, "stacked")),
+    card("The model", `${counted(DATA.model.parameters, "parameter")}`, table(["option", "value"], options)),
   ];
   parts.push(element("div", { class: "cards" }, ...cards));
   page.replaceChildren(...parts);
