@@ -4,7 +4,7 @@ import pytest
 
 from leapts.data.options import PanelOptions
 from leapts.data.validation import read_panel
-from leapts.data.wording import counted, listed, nearest, quoted, stamp_text
+from leapts.data.wording import counted, listed, nearest, printable, quoted, stamp_text
 from leapts.errors import DataError
 
 
@@ -12,6 +12,11 @@ def test_quotes_are_short_and_safe_to_print() -> None:
     assert quoted("a\x1b[31m\n") == r"'a\x1b[31m\n'"
     assert len(quoted("x" * 1000)) <= 41
     assert quoted(np.float64(1.5)) == "1.5"
+
+
+def test_printable_text_stays_on_its_line_and_cannot_command_a_terminal() -> None:
+    assert printable("a\x1b[31m\nb\u202e\x9b\ud800é") == r"a\x1b[31m\nb\u202e\x9b\ud800é"
+    assert printable("plain text, 東京") == "plain text, 東京"
 
 
 def test_lists_are_cut() -> None:

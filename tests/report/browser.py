@@ -25,7 +25,9 @@ def launched() -> "Iterator[Browser]":
     executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if executable is None:
         pytest.skip("no Chromium found: install it (Debian: apt-get install chromium) to test the page in a browser")
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright is not installed: pip install playwright"
+    )
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=executable, args=list(_FLAGS))
         yield browser

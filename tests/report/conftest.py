@@ -11,7 +11,7 @@ HOSTILE = ("<script>alert(1)</script>", "</script><b>bold", '"onmouseover=alert(
 
 @pytest.fixture(scope="session")
 def data() -> pd.DataFrame:
-    return make_frame({name: 200 for name in ("apples", "pears", "plums", *HOSTILE)})
+    return make_frame(dict.fromkeys(("apples", "pears", "plums", *HOSTILE), 200))
 
 
 @pytest.fixture(scope="session")

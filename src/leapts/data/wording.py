@@ -52,3 +52,10 @@ def stamp_text(stamp: object, zone: str | None = None) -> str:
         return pd.Timestamp(stamp).tz_localize("UTC").tz_convert(zone).isoformat(sep=" ")
     text = np.datetime_as_string(stamp.astype("datetime64[us]")).replace("T", " ")
     return text.removesuffix(".000000").removesuffix(":00").removesuffix(" 00:00")
+
+
+def printable(text: object) -> str:
+    r"""The text on one line, with whatever could move a cursor, hide or reverse text escaped, such as `\x1b`."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in str(text)
+    )

@@ -25,19 +25,42 @@ def write_frame(frame: Any, path: str | Path) -> Path:
         DataError: When the name ends otherwise, or the folder is not there.
     """
     target = Path(path)
-    if not target.name.endswith(SUFFIXES):
-        raise DataError(f"{target.name} tells no format; end the name with {', '.join(SUFFIXES)}")
-    if not target.parent.is_dir():
-        raise DataError(f"the folder {target.parent} does not exist; make it first")
-    table = nw.from_native(frame, eager_only=True).to_arrow()
-    sink = pa.BufferOutputStream()
+    require_writable(target)
     if target.suffix == ".parquet":
-        pa.parquet.write_table(table, sink, compression="zstd")
+        sink = pa.BufferOutputStream()
+        pa.parquet.write_table(nw.from_native(frame, eager_only=True).to_arrow(), sink, compression="zstd")
+        content = sink.getvalue().to_pybytes()
     else:
-        pa.csv.write_csv(_plain(table), sink, pa.csv.WriteOptions(quoting_style="needed"))
-    content = sink.getvalue().to_pybytes()
+        content = csv_bytes(frame)
     write_file(target, gzip.compress(content, mtime=0) if target.suffix == ".gz" else content)
     return target
+
+
+def require_writable(target: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+    """Refuses a name nothing can be written under, so that the work before need not be done in vain.
+
+    Args:
+        target: The name.
+        suffixes: How it may end.
+
+    Raises:
+        DataError: When the name tells no format, is a folder's, or the folder above is not there.
+    """
+    if not target.name.endswith(suffixes):
+        raise DataError(f"{target.name} tells no format; end the name with {', '.join(suffixes)}")
+    if not target.parent.is_dir():
+        raise DataError(f"the folder {target.parent} does not exist; make it first")
+    if target.is_dir():
+        raise DataError(f"{target} is a folder; choose another name")
+
+
+def csv_bytes(frame: Any) -> bytes:
+    """A frame as CSV in UTF-8. Cells are written as they are, so that names can be read back unchanged."""
+    sink = pa.BufferOutputStream()
+    table = _plain(nw.from_native(frame, eager_only=True).to_arrow())
+    pa.csv.write_csv(table, sink, pa.csv.WriteOptions(quoting_style="needed"))
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 def _plain(table: pa.Table) -> pa.Table:

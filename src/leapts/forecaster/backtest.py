@@ -1,6 +1,6 @@
 """Forecasting the past as if it were not known yet."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,13 @@ from leapts.data.panel import Panel
 from leapts.forecaster.fitted import Fitted, PanelForecast
 
 Columns = dict[str, np.ndarray[Any, Any]]
+
+
+def cutoffs(panel: Panel, h: int, n_windows: int, step: int) -> Iterator[tuple[Panel, Panel]]:
+    """For each window, the earliest first: what is known at its cutoff, and the `h` steps ahead of it."""
+    for window in range(n_windows):
+        after = step * (n_windows - 1 - window)
+        yield panel.head(-(h + after)), panel.tail(h + after).head(h)
 
 
 def backtest(
@@ -29,13 +36,10 @@ def backtest(
     """
     fitted: Fitted | None = None
     blocks: list[Columns] = []
-    for window in range(n_windows):
-        after = step * (n_windows - 1 - window)
-        known = panel.head(-(h + after))
+    for known, ahead in cutoffs(panel, h, n_windows, step):
         if fitted is None or refit:
             fitted = fit(known)
         forecast = fitted.forecast(known)
-        ahead = panel.tail(h + after).head(h)
         count = len(panel)
         blocks.append(
             {

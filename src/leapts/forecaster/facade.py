@@ -1,6 +1,6 @@
 """`LeapTS`: from a table of data to a forecast."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -155,6 +155,7 @@ class LeapTS:
         refit: bool = False,
         level: Sequence[Level] | None = None,
         progress: Progress | None = None,
+        on_fit: Callable[["LeapTS"], None] | None = None,
     ) -> Any:
         """Forecast the last windows of the data as if they were not known yet. The fitted model is not touched.
 
@@ -165,6 +166,7 @@ class LeapTS:
             refit: Whether to fit anew before every window, instead of once before the first.
             level: Intervals to give, in percent.
             progress: Called after every step of training.
+            on_fit: Given each model that was fitted, before it forecasts.
 
         Returns:
             A frame with the columns of a forecast, the cutoff, and the actual values.
@@ -177,7 +179,12 @@ class LeapTS:
         require_length(panel, held_out + self.h + 1, f"{n_windows} windows of {self.h} steps and something to fit on")
 
         def fit(known: Panel) -> Fitted:
-            return fit_panel(known, self._fit_options(), progress=progress)
+            fitted = fit_panel(known, self._fit_options(), progress=progress)
+            if on_fit is not None:
+                twin = LeapTS(**self.get_params())
+                twin._keep(fitted)
+                on_fit(twin)
+            return fitted
 
         def columns(fitted: Fitted, forecast: PanelForecast) -> dict[str, np.ndarray[Any, Any]]:
             return self._columns(fitted, forecast, level, None)

@@ -39,10 +39,7 @@ def save(fitted: Fitted, params: dict[str, Any], path: Path) -> None:
     Raises:
         ModelFileError: When something else than a model is in the way, or the folder above is missing.
     """
-    if path.exists() and not (path / CONFIG).is_file():
-        raise ModelFileError(f"{path} exists and is not a model folder; choose another name, or remove it")
-    if not path.parent.is_dir():
-        raise ModelFileError(f"the folder {path.parent} does not exist; make it first")
+    require_place(path)
     weights = safetensors.torch.save({name: value.contiguous() for name, value in _tensors(fitted).items()})
     tail = fitted.tail
     config = {
@@ -67,6 +64,18 @@ def save(fitted: Fitted, params: dict[str, Any], path: Path) -> None:
     text = json.dumps(config, indent=1, ensure_ascii=False)
     card = model_card(fitted)
     write_folder(path, {CONFIG: text.encode(), WEIGHTS: weights, CARD: card.encode()})
+
+
+def require_place(path: Path) -> None:
+    """Refuse a path no model can be written to, so that one need not train first to find out.
+
+    Raises:
+        ModelFileError: When something else than a model is in the way, or the folder above is missing.
+    """
+    if path.exists() and not (path / CONFIG).is_file():
+        raise ModelFileError(f"{path} exists and is not a model folder; choose another name, or remove it")
+    if not path.parent.is_dir():
+        raise ModelFileError(f"the folder {path.parent} does not exist; make it first")
 
 
 def load(path: Path) -> tuple[Fitted, dict[str, Any]]:

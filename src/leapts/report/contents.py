@@ -99,13 +99,13 @@ def collect(
     most_series: int = MOST_SERIES,
     level: Sequence[Level] = LEVELS,
 ) -> ReportContents:
-    """Forecast from several cutoffs, the last of them the end of the data, where the future is not known yet.
+    """Forecast from several cutoffs: the end of the data, and windows before it that are known to their end.
 
     Args:
         model: A fitted model.
         data: A frame, a path, or a panel; of the fitted series or, for a model that allows it, of others.
-        cutoffs: How many; by default as many as keep the page small, from 3 to 12.
-        step_size: Steps from one cutoff to the next; by default the horizon.
+        cutoffs: How many, the end of the data included; by default as many as keep the page small, from 3 to 12.
+        step_size: Steps from one known window to the next; by default the horizon.
         series: Which series to show; by default the first ones.
         most_series: How many series to show at most.
         level: Intervals to show, in percent; those the model has too few held-out windows for are left out.
@@ -123,7 +123,8 @@ def collect(
     # A model that forecasts its series together needs all of them, also those that are not shown.
     source = every if fitted.is_joint else panel
     wanted = cutoffs or _cutoffs_worth_showing(len(names), h)
-    taken = _take_cutoffs(fitted, source, names, [step * number for number in reversed(range(wanted))])
+    known_to_their_end = [h + step * number for number in reversed(range(wanted - 1))]
+    taken = _take_cutoffs(fitted, source, names, [*known_to_their_end, 0])
     shown = min(max(fitted.config.input_size, 2 * h), 4 * h)
     return ReportContents(
         model=model,

@@ -1,0 +1,139 @@
+"""The commands put together, and what an error means to the shell."""
+
+import errno
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from leapts import __version__
+from leapts.cli import backtest, datasets, demo, fit, predict, report
+from leapts.cli.terminal import Interrupted, complain, help_if_alone, say
+from leapts.errors import LeapTSError
+
+GOOD, UNEXPECTED, WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+
+# What the parser raises for unknown options and values of the wrong type; only this child of it is public.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+app = typer.Typer(
+    name="leapts",
+    help="Forecast many series many steps ahead, and see every leap the forecast was made in.",
+    epilog="Start here:  leapts demo",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    invoke_without_command=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
+app.command("fit", epilog=fit.EXAMPLE)(fit.fit)
+app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
+app.command("backtest", epilog=backtest.EXAMPLE)(backtest.backtest)
+app.command("report", epilog=report.EXAMPLE)(report.report)
+app.add_typer(datasets.app, name="datasets")
+
+
+@app.command("version", epilog="Example:  leapts version")
+def version() -> None:
+    """Print the version."""
+    say(f"leapts {__version__}")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback does it all
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Forecast many series many steps ahead, and see every leap the forecast was made in."""
+    help_if_alone(context)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A name the terminal's encoding lacks is shown escaped, as on standard error, instead of ending the command.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command.
+
+    Args:
+        arguments: As the shell gives them, without the program's name.
+
+    Returns:
+        0 when all went well; 2 when the input is at fault; 1 for anything unexpected; 130 when interrupted; 141 when
+        nobody reads the output any more.
+    """
+    # Looked for by hand, because an error may come before the options are understood.
+    debug = "--debug" in arguments
+    try:
+        outcome = app(list(arguments), prog_name="leapts", standalone_mode=False)
+        sys.stdout.flush()
+    except (Interrupted, KeyboardInterrupt, typer.Abort) as stop:
+        complain(str(stop) or "interrupted")
+        return INTERRUPTED
+    except (BrokenPipeError, SystemExit) as stop:
+        # The parser and the tables turn a broken pipe into an exit with code 1, and nothing else into that.
+        if isinstance(stop, SystemExit) and stop.code != 1:
+            raise
+        _stop_writing()
+        return BROKEN_PIPE
+    except _UsageError as error:
+        message = getattr(error, "format_message", lambda: str(error))()
+        context = getattr(error, "ctx", None)
+        complain(f"error: {message.rstrip('.')} (see {context.command_path if context else 'leapts'} --help)")
+        return WRONG_INPUT
+    except (LeapTSError, ImportError, OSError) as error:
+        if debug:
+            traceback.print_exc()
+        expected = isinstance(error, LeapTSError) or _is_users_file(error) or _is_missing_extra(error)
+        complain(f"error: {_in_words(error)}" if expected else _unexpected(error))
+        return WRONG_INPUT if expected else UNEXPECTED
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        complain(_unexpected(error))
+        return UNEXPECTED
+    if outcome == INTERRUPTED:
+        complain("interrupted")
+    return outcome if isinstance(outcome, int) else GOOD
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, OSError) and not isinstance(error, LeapTSError):
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _is_users_file(error: Exception) -> bool:
+    """Whether a file or folder the user named cannot be used as it should."""
+    codes = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ENOENT, errno.ENOSPC, errno.ENOTDIR, errno.EROFS)
+    return isinstance(error, OSError) and error.filename is not None and error.errno in codes
+
+
+def _is_missing_extra(error: Exception) -> bool:
+    return isinstance(error, ImportError) and "pip install" in str(error)
+
+
+def _unexpected(error: Exception) -> str:
+    return f"error: unexpected {type(error).__name__}: {error} (run again with --debug to see where)"
+
+
+def _stop_writing() -> None:
+    """Let the interpreter flush what is left into nothing, instead of failing once more on its way out."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())

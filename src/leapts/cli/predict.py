@@ -1,0 +1,72 @@
+"""`leapts predict`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from leapts.cli import options
+from leapts.cli.frames import RowsOfEach, records, show_frame
+from leapts.cli.sources import load_set, resolve
+from leapts.cli.terminal import is_terminal, say, write_bytes, write_json
+from leapts.data.catalogue import Dataset
+
+EXAMPLE = """\b
+Examples:
+  leapts predict model/ --level 80 --level 95
+  leapts predict model/ newer.csv -o forecast.parquet --trace trace.csv
+  leapts predict model/ | head
+"""
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder leapts fit wrote.")],
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATA",
+            help="History to forecast from: a file, - for standard input, or a data set. [the data of the fit]",
+        ),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="A CSV or Parquet file to write; - for standard output.")
+    ] = None,
+    level: options.Levels = None,
+    trace: Annotated[
+        Path | None, typer.Option(help="A CSV or Parquet file for the trace: one row for each leap.")
+    ] = None,
+    threads: options.Threads = None,
+    config: options.Config = None,  # noqa: ARG001 - read before the others
+    json: options.Json = False,
+    debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
+) -> None:
+    """Forecast what follows each series. Prints a table to a terminal, and CSV to a pipe."""
+    from leapts import LeapTS
+    from leapts.data.writing import csv_bytes, require_writable, write_frame
+
+    target = None if output in (None, "-") else Path(str(output))
+    for file in (target, trace):
+        if file is not None:
+            require_writable(file)
+    options.use_threads(threads)
+    forecaster = LeapTS.load(model)
+    found = None if data is None else resolve(data)
+    source = load_set(found) if isinstance(found, Dataset) else found
+    result = forecaster.predict(source, level=options.whole_levels(level) or None, return_trace=trace is not None)
+    forecast, leaps = result if trace is not None else (result, None)
+
+    written: dict[str, str] = {}
+    if target is not None:
+        written["forecast"] = str(write_frame(forecast, target))
+    if trace is not None:
+        written["trace"] = str(write_frame(leaps, trace))
+    if json:
+        summary: dict[str, Any] = {"model": str(model), "horizon": forecaster.h, "files": written}
+        write_json(summary if target is not None else {**summary, "forecast": records(forecast)})
+    elif target is not None:
+        for what, path in written.items():
+            say(f"{what:<9} {path}")
+    elif output == "-" or not is_terminal():
+        write_bytes(csv_bytes(forecast))
+    else:
+        show_frame(forecast, RowsOfEach(5), hint="-o FILE writes them all")

@@ -1,0 +1,87 @@
+"""What DATA means: a file, standard input, or a set of the catalogue."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leapts.cli.options import Reading
+from leapts.data.catalogue import Dataset, catalogue, find
+from leapts.data.wording import nearest, quoted
+from leapts.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from leapts.data.panel import Panel
+
+PREFIX = "dataset:"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Data that were read.
+
+    Attributes:
+        panel: The series.
+        season: Steps to a season: as the catalogue has it, or as people expect of the frequency.
+    """
+
+    panel: "Panel"
+    season: int
+
+
+def resolve(data: str) -> str | Dataset:
+    """What the user named: a row of the catalogue, or a path (`-` is standard input).
+
+    A file wins over a set of the same name; `dataset:NAME` always means the set.
+
+    Raises:
+        DataError: When it is neither.
+    """
+    if data.startswith(PREFIX):
+        return find(data.removeprefix(PREFIX))
+    if data == "-" or Path(data).exists():
+        return data
+    if data.casefold() in {name.casefold() for name in catalogue()}:
+        return find(data)
+    near = nearest(data, list(catalogue()))
+    hint = f"did you mean the data set {near}?" if near else "leapts datasets list names the sets there are"
+    raise DataError(f"{quoted(data)} is neither a file nor a data set; check the path ({hint})")
+
+
+def read_source(data: str, reading: Reading) -> Source:
+    """Read what the user named.
+
+    Args:
+        data: A path, `-`, a name in the catalogue, or `dataset:` and such a name.
+        reading: How to read a file; sets of the catalogue are read by their own rules.
+
+    Raises:
+        DataError: When it is none of these, or cannot be used.
+        ConfigError: When options for reading files are given with a set of the catalogue.
+    """
+    found = resolve(data)
+    if isinstance(found, Dataset):
+        if given := reading.changed():
+            raise ConfigError(f"{found.name} is a data set with rules of its own; leave out {', '.join(given)}")
+        return Source(load_set(found), found.season)
+    from leapts.data.frequency import seasonal_period
+    from leapts.data.validation import read_panel
+
+    panel = read_panel(found, reading.panel_options())
+    return Source(panel, seasonal_period(panel.freq))
+
+
+def load_set(dataset: Dataset) -> "Panel":
+    """Load a set of the catalogue.
+
+    Raises:
+        DataError: When it is not on this computer, with the way to get it.
+    """
+    from leapts.data.loading import FOLDER_VARIABLE, load_dataset
+
+    if dataset.kind == "files" and not os.environ.get(FOLDER_VARIABLE):
+        raise DataError(
+            f"{dataset.name} does not come with LeapTS: set {FOLDER_VARIABLE} to the folder that holds it "
+            f"(leapts datasets fetch {dataset.name} --to FOLDER puts it there)"
+        )
+    return load_dataset(dataset)

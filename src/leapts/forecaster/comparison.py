@@ -1,0 +1,139 @@
+"""A back-test of LeapTS beside forecasts that need no training, all of them from the same cutoffs."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import torch
+
+from leapts.baselines import Baseline
+from leapts.data.frames import panel_frame
+from leapts.data.panel import Panel
+from leapts.forecaster.backtest import cutoffs
+from leapts.forecaster.facade import LeapTS
+from leapts.intervals import Level, coverage, interval_bounds
+from leapts.metrics import evaluate
+from leapts.training import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelScore:
+    """How one model did over all windows and series, every series weighing the same.
+
+    Attributes:
+        name: The model's column.
+        mae: Mean absolute error, in the data's units.
+        rmse: Root mean squared error, in the data's units.
+        mase: Mean absolute error, relative to the seasonal naive error in the history.
+        seconds: What fitting and forecasting took.
+        coverage: For each level, the share of actual values inside the interval; empty without intervals.
+    """
+
+    name: str
+    mae: float
+    rmse: float
+    mase: float
+    seconds: float
+    coverage: dict[Level, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What came of a comparison.
+
+    Attributes:
+        frame: The frame of `LeapTS.cross_validation`, with a column more for each baseline.
+        scores: LeapTS first, then the baselines in the order given.
+        without_scale: How many series MASE leaves out, because their history never changes from season to season.
+    """
+
+    frame: Any
+    scores: tuple[ModelScore, ...]
+    without_scale: int
+
+
+def compare(
+    model: LeapTS,
+    panel: Panel,
+    baselines: Sequence[Baseline],
+    *,
+    n_windows: int,
+    season: int,
+    step_size: int | None = None,
+    refit: bool = False,
+    level: Sequence[Level] = (),
+    progress: Progress | None = None,
+    on_fit: Callable[[LeapTS], None] | None = None,
+) -> Comparison:
+    """Back-test a model and the baselines on the last windows of the data.
+
+    Args:
+        model: What to fit; what it may have been fitted to before is not touched.
+        panel: The data.
+        baselines: What to compare with.
+        n_windows: How many windows, counted back from the end.
+        season: Steps to a season, for MASE.
+        step_size: How far apart the windows are; by default the horizon.
+        refit: Whether LeapTS is fitted anew before every window. The baselines always see all that is known.
+        level: Intervals to give and to check, in percent.
+        progress: Called after every step of training.
+        on_fit: Given each LeapTS that was fitted.
+    """
+    started = time.perf_counter()
+    result = model.cross_validation(
+        panel, n_windows, step_size=step_size, refit=refit, level=list(level), progress=progress, on_fit=on_fit
+    )
+    seconds = {model.alias: time.perf_counter() - started}
+    frame = nw.from_native(result, eager_only=True)
+    windows = list(cutoffs(panel, model.h, n_windows, step_size or model.h))
+    for baseline in baselines:
+        started = time.perf_counter()
+        parts = [baseline.forecast(known.values, known.offsets, model.h) for known, _ in windows]
+        # The frame goes series by series, and in each from cutoff to cutoff.
+        values = torch.stack(parts, dim=1).reshape(-1).numpy()
+        seconds[baseline.name] = time.perf_counter() - started
+        column = nw.new_series(baseline.name, values, nw.Float64, backend=frame.implementation)
+        frame = frame.with_columns(column)
+    style = panel.style
+    scored = evaluate(
+        frame.to_native(),
+        list(seconds),
+        metrics=("mae", "rmse", "mase"),
+        train=panel_frame(panel),
+        season=season,
+        id_col=style.id_col,
+        time_col=style.time_col,
+        target_col=style.target_col,
+    )
+    overall = {row["metric"]: row for row in nw.from_native(scored.overall, eager_only=True).iter_rows(named=True)}
+    reached = _coverage(frame, model.alias, level, style.target_col)
+    return Comparison(
+        frame=frame.to_native(),
+        scores=tuple(
+            ModelScore(
+                name=name,
+                mae=overall["mae"][name],
+                rmse=overall["rmse"][name],
+                mase=overall["mase"][name],
+                seconds=spent,
+                coverage=reached if name == model.alias else {},
+            )
+            for name, spent in seconds.items()
+        ),
+        without_scale=int(overall["mase"]["left_out"]),
+    )
+
+
+def _coverage(frame: nw.DataFrame[Any], alias: str, levels: Sequence[Level], target_col: str) -> dict[Level, float]:
+    def values(column: str) -> torch.Tensor:
+        return torch.from_numpy(np.array(frame.get_column(column).to_numpy(), dtype=np.float64))
+
+    actual = values(target_col)
+    sides = {(bound.level, bound.side): bound.column for bound in interval_bounds(levels, alias)}
+    return {
+        level: coverage(values(sides[level, -1]), values(sides[level, 1]), actual)
+        for level in sorted({level for level, _ in sides})
+    }

@@ -1,0 +1,56 @@
+"""Ctrl-C ends a fit with one line, and the fit can go on as if it had not."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from leapts import LeapTS
+from tests.cli.conftest import Leapts, Result, environment
+
+LONG = ["--horizon", "6", "--input-size", "12", "--max-steps", "100"]
+
+
+def _interrupted(arguments: list[str], wait_for: Path) -> Result:
+    """Start a fit, and interrupt it once a file is there."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "leapts", *arguments],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    until = time.monotonic() + 30
+    while not wait_for.exists() and time.monotonic() < until:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    return Result(process.returncode, out.decode(), err.decode())
+
+
+def test_a_fit_resumed_after_an_interrupt_equals_an_uninterrupted_one(
+    leapts: Leapts, data: Path, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "run"
+    arguments = ["fit", str(data), *LONG, "--out", str(tmp_path / "m"), "--checkpoint", str(checkpoint)]
+    result = _interrupted(arguments, checkpoint / "checkpoint.safetensors")
+    assert result.code == 130, result.err
+    assert str(checkpoint) in result.error_line
+    assert "--resume" in result.error_line
+    assert not (tmp_path / "m").exists()
+
+    resumed = leapts(*arguments, "--resume")
+    assert (resumed.code, resumed.err) == (0, "")
+    whole = leapts("fit", data, *LONG, "--out", tmp_path / "whole")
+    assert whole.code == 0
+    first, second = (LeapTS.load(tmp_path / name).fitted_ for name in ("m", "whole"))
+    assert first.report == second.report
+    weights = second.model.state_dict()
+    assert all(value.equal(weights[name]) for name, value in first.model.state_dict().items())
+
+
+def test_resuming_nothing_starts_afresh_and_says_so(leapts: Leapts, data: Path, tmp_path: Path) -> None:
+    arguments = ["fit", data, "--horizon", 6, "--max-steps", 3, "--out", tmp_path / "m"]
+    result = leapts(*arguments, "--checkpoint", tmp_path / "run", "--resume")
+    assert result.code == 0
+    assert "starting afresh" in result.err

@@ -1,0 +1,83 @@
+"""What data contain is shown, never obeyed; what is not asked for is not loaded or printed."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from leapts.cli.terminal import complain, show_table, write_json
+from tests.cli.conftest import FEW_STEPS, Leapts, environment, table
+
+NASTY = "\x1b[31mred\x1b[0m [red]markup[/red] :smile: \u202ereversed"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["version"], ["datasets", "list"]], ids=" ".join)
+def test_torch_is_not_loaded_without_need(arguments: list[str]) -> None:
+    script = (
+        "import sys; from leapts.cli import run; code = run(sys.argv[1:]); "
+        "sys.exit(code or (9 if {'torch', 'pandas'} & set(sys.modules) else 0))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], env=environment(), capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table([NASTY], [[NASTY]])
+    complain(f"error: {NASTY}\nand a second line")
+    out, err = capsys.readouterr()
+    for text in (out, err):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert "\\x1b[31mred" in out
+    assert "[red]markup[/red]" in " ".join(out.split())
+    assert ":smile:" in out
+    assert len(err.splitlines()) == 1
+
+
+def test_nasty_series_names_survive_a_round_trip(leapts: Leapts, tmp_path: Path) -> None:
+    names = ["=1+1", "[bold]x", "a\x1bb"]
+    file = tmp_path / "nasty.csv"
+    file.write_text(table(names))
+    assert leapts("fit", file, "--horizon", 6, "--out", tmp_path / "m", *FEW_STEPS).code == 0
+    answer = json.loads(leapts("predict", tmp_path / "m", "--json").out)
+    assert list(dict.fromkeys(row["unique_id"] for row in answer["forecast"])) == names
+
+
+def test_file_names_cannot_command_the_terminal(leapts: Leapts) -> None:
+    result = leapts("predict", "no\x1b[31msuch")
+    assert "\x1b" not in result.err
+    assert "no\\x1b[31msuch" in result.error_line
+
+
+def test_json_has_no_infinities(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    write_json({"mase": float("inf"), "mae": [float("nan"), 1.5]})
+    assert json.loads(capfdbinary.readouterr().out) == {"mase": None, "mae": [None, 1.5]}
+
+
+def test_a_pipe_sees_no_bar_and_a_terminal_does(leapts: Leapts, data: Path, tmp_path: Path) -> None:
+    arguments = ["fit", str(data), "--horizon", "6", "--out", str(tmp_path / "m"), *FEW_STEPS]
+    assert leapts(*arguments).err == ""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "leapts", *arguments],
+        env={**environment(), "TERM": "xterm"},
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    seen = b""
+    try:
+        while piece := os.read(ours, 4096):
+            seen += piece
+    except OSError:  # how a terminal says that its other end is closed
+        pass
+    os.close(ours)
+    assert process.wait(30) == 0
+    assert b"training" in seen
+    assert b"validation" in seen

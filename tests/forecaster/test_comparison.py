@@ -1,0 +1,66 @@
+"""A comparison is a back-test in which every model sees the same past."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from leapts import LeapTS
+from leapts.baselines import Naive, SeasonalNaive
+from leapts.data.validation import read_panel
+from leapts.forecaster.comparison import Comparison, compare
+
+H, WINDOWS, STEP = 4, 3, 2
+
+
+def waves() -> pd.DataFrame:
+    days = pd.date_range("2024-01-01", periods=60)
+    noise = np.random.default_rng(0).normal(size=(2, 60))
+    wave = np.sin(np.arange(60) * 2 * np.pi / 7)
+    frames = [
+        pd.DataFrame({"unique_id": name, "ds": days, "y": wave + row}) for name, row in zip("ab", noise, strict=True)
+    ]
+    return pd.concat(frames)
+
+
+def compared(frame: Any) -> Comparison:
+    model = LeapTS(H, 8, max_steps=2)
+    panel = read_panel(frame)
+    return compare(model, panel, [SeasonalNaive(7), Naive()], n_windows=WINDOWS, season=7, step_size=STEP, level=[80])
+
+
+def test_every_baseline_forecasts_from_the_cutoff_of_its_row() -> None:
+    data = waves()
+    rows = compared(data).frame
+    assert len(rows) == 2 * WINDOWS * H
+    known = data.set_index(["unique_id", "ds"])["y"]
+    for row in rows.itertuples():
+        assert row.Naive == known[row.unique_id, row.cutoff]
+        week_before = row.ds - pd.Timedelta(days=7)
+        assert row.SeasonalNaive == known[row.unique_id, week_before]
+        assert week_before <= row.cutoff
+
+
+def test_the_models_own_columns_are_those_of_its_cross_validation() -> None:
+    alone = LeapTS(H, 8, max_steps=2).cross_validation(waves(), WINDOWS, step_size=STEP, level=[80])
+    pd.testing.assert_frame_equal(compared(waves()).frame[list(alone.columns)], alone)
+
+
+def test_scores_are_of_the_frame() -> None:
+    result = compared(waves())
+    ours, seasonal, naive = result.scores
+    assert [score.name for score in result.scores] == ["LeapTS", "SeasonalNaive", "Naive"]
+    rows = result.frame
+    assert naive.mae == pytest.approx((rows["Naive"] - rows["y"]).abs().mean())
+    inside = (rows["LeapTS-lo-80"] <= rows["y"]) & (rows["y"] <= rows["LeapTS-hi-80"])
+    assert ours.coverage == {80: pytest.approx(inside.mean())}
+    assert seasonal.coverage == {}
+
+
+def test_polars_in_polars_out() -> None:
+    rows = compared(pl.from_pandas(waves())).frame
+    assert isinstance(rows, pl.DataFrame)
+    assert "SeasonalNaive" in nw.from_native(rows).columns

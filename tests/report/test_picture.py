@@ -1,0 +1,75 @@
+"""The picture holds what the frames hold, and nothing in a name can break out of it."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pandas as pd
+import pytest
+
+from leapts.errors import DataError
+from leapts.report import forecast_svg
+from leapts.report.picture import COLOURS, HEIGHT, WIDTH
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def frames(name: str = "a", level: float = 3.0) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    days = pd.date_range("2024-01-01", periods=28)
+    values = [level + (number % 7) * (level != 0) for number in range(28)]
+    history = pd.DataFrame({"unique_id": name, "ds": days[:20], "y": values[:20]})
+    forecast = pd.DataFrame({"unique_id": name, "ds": days[20:], "LeapTS": values[20:]})
+    forecast["LeapTS-lo-80"] = forecast["LeapTS"] - 1
+    forecast["LeapTS-hi-80"] = forecast["LeapTS"] + 1
+    trace = pd.DataFrame(
+        {"unique_id": name, "cutoff": days[19], "start": [0, 2], "end": [2, 8], "scale": ["short", "long"]}
+    )
+    return history, forecast, trace
+
+
+def fills(svg: str) -> list[str | None]:
+    """The colours of the row of leaps."""
+    root = ElementTree.fromstring(svg)
+    return [block.get("fill") for block in root.iter(f"{SVG}rect") if block.get("height") == "16"]
+
+
+def test_every_leap_is_a_block_of_its_scale() -> None:
+    assert fills(forecast_svg(*frames(), "a")) == [COLOURS["short"], COLOURS["long"]]
+
+
+def test_leaps_cover_the_horizon_without_gap_or_overlap() -> None:
+    root = ElementTree.fromstring(forecast_svg(*frames(), "a"))
+    blocks = [block for block in root.iter(f"{SVG}rect") if block.get("height") == "16"]
+    edges = [(float(block.get("x", 0)), float(block.get("x", 0)) + float(block.get("width", 0))) for block in blocks]
+    assert edges[1][0] - edges[0][1] == pytest.approx(1.5, abs=0.2)
+    assert edges[-1][1] <= WIDTH
+
+
+def test_everything_is_on_the_paper() -> None:
+    root = ElementTree.fromstring(forecast_svg(*frames(), "a"))
+    for shape in [*root.iter(f"{SVG}polyline"), *root.iter(f"{SVG}polygon")]:
+        for point in shape.get("points", "").split():
+            x, y = map(float, point.split(","))
+            assert 0 <= x <= WIDTH
+            assert 0 <= y <= HEIGHT
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", 'a"b&c', "\x1b[31m\x00", "]]>", "x" * 500])
+def test_a_name_cannot_break_out(name: str) -> None:
+    svg = forecast_svg(*frames(name), name)
+    root = ElementTree.fromstring(svg)
+    assert not list(root.iter(f"{SVG}script"))
+    assert "\x1b" not in svg
+
+
+@pytest.mark.parametrize("level", [0.0, 1e-9, 1e12, -5.0])
+def test_any_size_of_value_can_be_drawn(level: float) -> None:
+    ElementTree.fromstring(forecast_svg(*frames(level=level), "a"))
+
+
+def test_a_constant_series_without_intervals_can_be_drawn() -> None:
+    history, forecast, trace = frames(level=0.0)
+    ElementTree.fromstring(forecast_svg(history, forecast[["unique_id", "ds", "LeapTS"]], trace, "a"))
+
+
+def test_a_series_that_is_not_there_is_refused() -> None:
+    with pytest.raises(DataError, match="the history has no series 'b'"):
+        forecast_svg(*frames(), "b")
