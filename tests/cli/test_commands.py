@@ -24,6 +24,7 @@ COMMANDS = [
     ["predict"],
     ["backtest"],
     ["report"],
+    ["analyse"],
     ["datasets"],
     ["datasets", "list"],
     ["datasets", "fetch"],
@@ -318,3 +319,36 @@ def test_fit_and_backtest_write_reports_too(leapts: Leapts, data: Path, tmp_path
     shown = _page_data(tested)
     assert shown["afters"] == [12, 6, 0]
     assert shown["model"]["errors"]["kind"] == "new"
+
+
+def test_analyse_shows_each_bin_and_all(leapts: Leapts, model: Path, data: Path) -> None:
+    result = leapts("analyse", model, data, "--bins", 3)
+    assert (result.code, result.err) == (0, "")
+    assert [line.split()[0] for line in result.out.splitlines() if line.strip()][-4:] == ["1", "2", "3", "all"]
+    answer = json.loads(leapts("analyse", model, data, "--bins", 3, "--json").out)
+    assert [one["windows"] for one in answer["bins"]] == [69, 69, 68]
+    assert answer["overall"]["windows"] == 206
+    assert answer["separation"] is None
+
+
+def test_analyse_measures_groups_and_draws(leapts: Leapts, model: Path, data: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "figure.svg"
+    result = leapts("analyse", model, data, "--groups", "^.", "--plot", figure, "--json")
+    assert result.code == 0, result.err
+    assert -1 <= json.loads(result.out)["separation"] <= 1
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+
+
+@pytest.mark.parametrize(("pattern", "words"), [("(", "no regular expression"), ("zzz", "matches nothing")])
+def test_analyse_refuses_groups_that_make_no_sense(
+    leapts: Leapts, model: Path, data: Path, pattern: str, words: str
+) -> None:
+    result = leapts("analyse", model, data, "--groups", pattern)
+    assert result.code == 2
+    assert words in result.error_line
+
+
+def test_predict_writes_a_timeline(leapts: Leapts, model: Path, tmp_path: Path) -> None:
+    result = leapts("predict", model, "-o", tmp_path / "f.csv", "--trace", tmp_path / "trace.json")
+    assert result.code == 0, result.err
+    assert "traceEvents" in json.loads((tmp_path / "trace.json").read_text())

@@ -81,12 +81,14 @@ class ReportContents:
         known = min(cutoff.after, self.model.h)
         ends = self.panel.offsets[1:].numpy()[cutoff.rows]
         places = (ends - cutoff.after)[:, None] + np.arange(known)
-        return _numpy(self.panel.values)[places]
+        actual: Floats = _numpy(self.panel.values)[places]
+        return actual
 
     def last_value(self, cutoff: Cutoff) -> Floats:
         """The last value before a cutoff, of each of its series."""
         ends = self.panel.offsets[1:].numpy()[cutoff.rows]
-        return _numpy(self.panel.values)[ends - cutoff.after - 1]
+        last: Floats = _numpy(self.panel.values)[ends - cutoff.after - 1]
+        return last
 
 
 def collect(
