@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ def test_no_partition_beats_the_one_found(horizon: int, growth: float, local_err
     found = schedule_bound(best_schedule(horizon, growth, local_error), growth, local_error)
     for cuts in product([False, True], repeat=horizon - 1):
         places = [0, *(place + 1 for place, cut in enumerate(cuts) if cut), horizon]
-        leaps = tuple(end - start for start, end in zip(places, places[1:], strict=False))
+        leaps = tuple(end - start for start, end in pairwise(places))
         assert found <= schedule_bound(leaps, growth, local_error) * (1 + 1e-12)
 
 

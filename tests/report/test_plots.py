@@ -1,7 +1,6 @@
 """Every figure is read back: what is drawn is what was given."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,9 +13,6 @@ from leapts.report.picture import COLOURS
 from leapts.training import TrainingReport
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'leapts[plot]'")
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BINS = tuple(
     VolatilityBin(
@@ -33,15 +29,15 @@ BINS = tuple(
 
 
 @pytest.fixture
-def ax() -> "Iterator[Axes]":
+def ax() -> Any:
+    """Axes, as tests read them: matplotlib's own types say little about what was drawn."""
     from matplotlib.figure import Figure
 
-    yield Figure().subplots()
+    return Figure().subplots()
 
 
-def _bars(ax: "Axes", container: int) -> list[float]:
-    bars: Any = ax.containers[container]
-    return [bar.get_height() for bar in bars]
+def _bars(ax: Any, container: int) -> list[float]:
+    return [bar.get_height() for bar in ax.containers[container]]
 
 
 def _rgb(colour: str) -> tuple[float, ...]:
@@ -50,9 +46,7 @@ def _rgb(colour: str) -> tuple[float, ...]:
     return to_rgb(colour)
 
 
-def test_plot_forecast_draws_history_forecast_intervals_and_leaps(
-    model: LeapTS, data: pd.DataFrame, ax: "Axes"
-) -> None:
+def test_plot_forecast_draws_history_forecast_intervals_and_leaps(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
     known = data.groupby("unique_id", sort=False).head(194)
     forecast, trace = model.predict(known, level=[80], return_trace=True)
     actual = data.groupby("unique_id", sort=False).tail(6)
@@ -72,7 +66,7 @@ def test_plot_forecast_draws_history_forecast_intervals_and_leaps(
     assert len(ax.patches) == len(leaps)
 
 
-def test_plot_trace_draws_a_block_for_each_leap(model: LeapTS, data: pd.DataFrame, ax: "Axes") -> None:
+def test_plot_trace_draws_a_block_for_each_leap(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
     _, trace = model.predict(data[data["unique_id"].isin(["apples", "plums"])], return_trace=True)
     assert plots.plot_trace(trace, ax=ax) is ax
     assert [label.get_text() for label in ax.get_yticklabels()] == list(trace["unique_id"].unique())
@@ -83,7 +77,7 @@ def test_plot_trace_draws_a_block_for_each_leap(model: LeapTS, data: pd.DataFram
         assert tuple(colour[:3]) == pytest.approx(_rgb(COLOURS[leap["scale"]]))
 
 
-def test_plot_states_draws_the_state_before_and_after_each_leap(model: LeapTS, data: pd.DataFrame, ax: "Axes") -> None:
+def test_plot_states_draws_the_state_before_and_after_each_leap(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
     panel = model.read(data)
     trace = model.fitted_.forecast(panel, record="states").trace
     assert trace is not None
@@ -98,25 +92,25 @@ def test_plot_states_draws_the_state_before_and_after_each_leap(model: LeapTS, d
         plots.plot_states(bare, ax=ax)
 
 
-def test_plot_scales_stacks_the_shares(ax: "Axes") -> None:
+def test_plot_scales_stacks_the_shares(ax: Any) -> None:
     assert plots.plot_scales(BINS, ax=ax) is ax
     for number, name in enumerate(("short", "mid", "long")):
         assert _bars(ax, number) == pytest.approx([one.scales[name] for one in BINS])
     assert ax.get_xticklabels()[1].get_text() == "1 to 2"
 
 
-def test_plot_contributions_stacks_control_and_time(ax: "Axes") -> None:
+def test_plot_contributions_stacks_control_and_time(ax: Any) -> None:
     assert plots.plot_contributions(BINS, ax=ax) is ax
     assert _bars(ax, 0) == pytest.approx([one.control for one in BINS])
     assert _bars(ax, 1) == pytest.approx([one.temporal for one in BINS])
 
 
-def test_plot_intensity_draws_leaps_a_window(ax: "Axes") -> None:
+def test_plot_intensity_draws_leaps_a_window(ax: Any) -> None:
     assert plots.plot_intensity(BINS, ax=ax) is ax
     assert list(ax.lines[0].get_ydata()) == [1.5, 2.5, 3.5, 4.5]
 
 
-def test_plot_embedding_draws_each_group_in_a_colour(ax: "Axes") -> None:
+def test_plot_embedding_draws_each_group_in_a_colour(ax: Any) -> None:
     points = np.arange(12.0).reshape(6, 2)
     embedding = Embedding(points=points, groups=tuple("aabbba"), separation=0.42, separation_on_plane=0.5)
     assert plots.plot_embedding(embedding, ax=ax) is ax
@@ -127,7 +121,7 @@ def test_plot_embedding_draws_each_group_in_a_colour(ax: "Axes") -> None:
     assert ax.get_title() == "silhouette 0.42"
 
 
-def test_plot_training_draws_the_curve_and_the_best_step(ax: "Axes") -> None:
+def test_plot_training_draws_the_curve_and_the_best_step(ax: Any) -> None:
     report = TrainingReport(
         steps=30, best_step=20, best_validation=0.3, validations=[(10, 0.5), (20, 0.3), (30, 0.4)], losses=[(10, 1.0)]
     )
@@ -137,7 +131,7 @@ def test_plot_training_draws_the_curve_and_the_best_step(ax: "Axes") -> None:
     assert list(best.get_xdata()) == [20, 20]
 
 
-def test_without_held_out_windows_the_loss_is_drawn(ax: "Axes") -> None:
+def test_without_held_out_windows_the_loss_is_drawn(ax: Any) -> None:
     plots.plot_training(TrainingReport(steps=10, losses=[(5, 2.0), (10, 1.0)]), ax=ax)
     assert list(ax.lines[0].get_ydata()) == [2.0, 1.0]
     assert ax.get_ylabel() == "loss"
