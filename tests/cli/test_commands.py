@@ -23,6 +23,8 @@ COMMANDS = [
     ["fit"],
     ["predict"],
     ["backtest"],
+    ["report"],
+    ["analyse"],
     ["datasets"],
     ["datasets", "list"],
     ["datasets", "fetch"],
@@ -247,11 +249,11 @@ def test_backtest_takes_statistical_baselines_in_and_passes_their_warnings_on(
 def test_demo_leaves_all_it_names(leapts: Leapts, tmp_path: Path) -> None:
     result = leapts("demo", "--out", tmp_path / "deep" / "demo", "--max-steps", 2)
     assert result.code == 0, result.err
-    for name in ("model", "forecast.csv", "trace.csv", "forecast.svg"):
+    for name in ("model", "forecast.csv", "trace.csv", "forecast.svg", "report.html"):
         assert (tmp_path / "deep" / "demo" / name).exists()
         assert str(tmp_path / "deep" / "demo" / name) in result.out
     again = leapts("demo", "--out", tmp_path / "deep" / "demo", "--max-steps", 2, "--json")
-    assert set(json.loads(again.out)["files"]) == {"model", "forecast", "trace", "picture"}
+    assert set(json.loads(again.out)["files"]) == {"model", "forecast", "trace", "picture", "report"}
 
 
 def test_datasets_list_names_them_all(leapts: Leapts) -> None:
@@ -279,3 +281,74 @@ def test_datasets_fetch_takes_files_from_a_folder(leapts: Leapts, tmp_path: Path
     result = leapts("datasets", "fetch", unchecked.name, "--from", source, "--to", target)
     assert (result.code, result.err) == (0, "")
     assert str(target / unchecked.files[0].name) in result.out
+
+
+def _page_data(page: Path) -> dict[str, Any]:
+    """What a report embeds."""
+    text = page.read_text(encoding="utf-8").split('<script id="data" type="application/json">')[1].split("</script>")[0]
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def test_report_writes_the_page_that_was_asked_for(leapts: Leapts, model: Path, data: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result = leapts(
+        "report", model, data, "-o", page, "--cutoffs", 3, "--step-size", 2, "--series", "b", "--level", 50, "--json"
+    )
+    assert result.code == 0, result.err
+    assert json.loads(result.out) == {"model": str(model), "report": str(page), "bytes": page.stat().st_size}
+    shown = _page_data(page)
+    assert shown["afters"] == [8, 6, 0]
+    assert [series["name"] for series in shown["series"]] == ["b"]
+    assert shown["levels"] == [50]
+
+
+def test_report_refuses_a_name_that_is_no_pages(leapts: Leapts, model: Path, data: Path, tmp_path: Path) -> None:
+    result = leapts("report", model, data, "-o", tmp_path / "page.pdf")
+    assert result.code == 2
+    assert ".html" in result.error_line
+
+
+def test_fit_and_backtest_write_reports_too(leapts: Leapts, data: Path, tmp_path: Path) -> None:
+    fitted, tested = tmp_path / "fitted.html", tmp_path / "tested.html"
+    arguments = ["--horizon", 6, *FEW_STEPS]
+    assert leapts("fit", data, "--out", tmp_path / "m", "--report", fitted, *arguments).code == 0
+    assert _page_data(fitted)["model"]["errors"]["kind"] == "held out"
+    result = leapts("backtest", data, "--windows", 2, "--no-statistical", "--report", tested, *arguments)
+    assert result.code == 0, result.err
+    shown = _page_data(tested)
+    assert shown["afters"] == [12, 6, 0]
+    assert shown["model"]["errors"]["kind"] == "new"
+
+
+def test_analyse_shows_each_bin_and_all(leapts: Leapts, model: Path, data: Path) -> None:
+    result = leapts("analyse", model, data, "--bins", 3)
+    assert (result.code, result.err) == (0, "")
+    assert [line.split()[0] for line in result.out.splitlines() if line.strip()][-4:] == ["1", "2", "3", "all"]
+    answer = json.loads(leapts("analyse", model, data, "--bins", 3, "--json").out)
+    assert [one["windows"] for one in answer["bins"]] == [69, 69, 68]
+    assert answer["overall"]["windows"] == 206
+    assert answer["separation"] is None
+
+
+def test_analyse_measures_groups_and_draws(leapts: Leapts, model: Path, data: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "figure.svg"
+    result = leapts("analyse", model, data, "--groups", "^.", "--plot", figure, "--json")
+    assert result.code == 0, result.err
+    assert -1 <= json.loads(result.out)["separation"] <= 1
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+
+
+@pytest.mark.parametrize(("pattern", "words"), [("(", "no regular expression"), ("zzz", "matches nothing")])
+def test_analyse_refuses_groups_that_make_no_sense(
+    leapts: Leapts, model: Path, data: Path, pattern: str, words: str
+) -> None:
+    result = leapts("analyse", model, data, "--groups", pattern)
+    assert result.code == 2
+    assert words in result.error_line
+
+
+def test_predict_writes_a_timeline(leapts: Leapts, model: Path, tmp_path: Path) -> None:
+    result = leapts("predict", model, "-o", tmp_path / "f.csv", "--trace", tmp_path / "trace.json")
+    assert result.code == 0, result.err
+    assert "traceEvents" in json.loads((tmp_path / "trace.json").read_text())

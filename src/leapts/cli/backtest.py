@@ -8,11 +8,13 @@ import typer
 
 from leapts.cli import options
 from leapts.cli.options import Fitting, Reading
+from leapts.cli.report import Page, require_page
 from leapts.cli.sources import read_source
 from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_json
 from leapts.data.wording import counted
 
 if TYPE_CHECKING:
+    from leapts import LeapTS
     from leapts.baselines import Baseline
     from leapts.forecaster.comparison import Comparison
 
@@ -43,6 +45,7 @@ def backtest(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A CSV or Parquet file for all forecasts.")
     ] = None,
+    report: Page = None,
     input_size: options.InputSize = None,
     freq: options.Freq = None,
     id_col: options.IdCol = "unique_id",
@@ -66,6 +69,7 @@ def backtest(
 
     if output is not None:
         require_writable(output)
+    require_page(report)
     options.use_threads(threads)
     reading = Reading(
         id_col=id_col,
@@ -88,6 +92,7 @@ def backtest(
     source = read_source(data, reading)
     season = season or source.season
     baselines, missing = _baselines(season, statistical=statistical, neural=neural)
+    fits: list[LeapTS] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -102,6 +107,7 @@ def backtest(
                     refit=refit,
                     level=options.whole_levels(level),
                     progress=bar,
+                    on_fit=fits.append,
                 )
         except KeyboardInterrupt:
             raise Interrupted("interrupted; a back-test keeps nothing, so run it again") from None
@@ -109,14 +115,23 @@ def backtest(
     if comparison.without_scale:
         remarks.append(f"MASE leaves out {counted(comparison.without_scale, 'series')} without a change in the history")
     written = None if output is None else str(write_frame(comparison.frame, output))
+    if report is not None:
+        from leapts.report import write_report
+        from leapts.report.contents import LEVELS
+
+        # Of the model fitted before the first window: all the windows are new to it.
+        levels = options.whole_levels(level) or LEVELS
+        write_report(fits[0], source.panel, report, cutoffs=windows + 1, step_size=step_size, level=levels)
     if json:
-        write_json(_summary(comparison, horizon, windows, step_size or horizon, season, written, remarks))
+        write_json(_summary(comparison, horizon, windows, step_size or horizon, season, written, report, remarks))
         return
     _show(comparison)
     for remark in remarks:
         note(f"note: {remark}")
     if written is not None:
         say(f"forecasts {written}")
+    if report is not None:
+        say(f"report    {report}")
 
 
 def _baselines(season: int, *, statistical: bool, neural: bool) -> tuple[list["Baseline"], list[str]]:
@@ -162,6 +177,7 @@ def _summary(
     step_size: int,
     season: int,
     written: str | None,
+    report: Path | None,
     remarks: list[str],
 ) -> dict[str, object]:
     return {
@@ -181,5 +197,6 @@ def _summary(
             for score in comparison.scores
         ],
         "file": written,
+        "report": None if report is None else str(report),
         "notes": remarks,
     }

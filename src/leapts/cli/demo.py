@@ -26,20 +26,21 @@ def demo(
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
-    """Fit four years of Seattle's weather, forecast four weeks, and write a model, tables and a picture."""
+    """Fit four years of Seattle's weather, forecast four weeks, and write a model, tables, a picture and a report."""
     out.mkdir(parents=True, exist_ok=True)
     from leapts import LeapTS
     from leapts.data.frames import panel_frame
     from leapts.data.writing import write_frame
     from leapts.files import write_file
     from leapts.forecaster.folder import require_place
-    from leapts.report import forecast_svg
+    from leapts.report import forecast_svg, write_report
 
     files = {
         "model": out / "model",
         "forecast": out / "forecast.csv",
         "trace": out / "trace.csv",
         "picture": out / "forecast.svg",
+        "report": out / "report.html",
     }
     require_place(files["model"])
     options.use_threads(threads)
@@ -49,11 +50,11 @@ def demo(
     model = LeapTS(HORIZON, max_steps=max_steps)
     seconds = fit_with_bar(model, panel)
     forecast, trace = model.predict(level=list(LEVELS), return_trace=True)
-    # One line for each thing to look at; a report joins here.
     model.save(files["model"])
     write_frame(forecast, files["forecast"])
     write_frame(trace, files["trace"])
     write_file(files["picture"], forecast_svg(panel_frame(panel), forecast, trace, SHOWN).encode())
+    write_report(model, panel, files["report"], title="Seattle's weather")
     if json:
         write_json({"dataset": DATASET, "horizon": HORIZON, "files": {what: str(path) for what, path in files.items()}})
         return

@@ -9,6 +9,7 @@ import typer
 
 from leapts.cli import options
 from leapts.cli.options import Fitting, Reading
+from leapts.cli.report import Page, require_page
 from leapts.cli.sources import read_source
 from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_json
 from leapts.errors import ConfigError, TrainingError
@@ -46,6 +47,7 @@ def fit(
     checkpoint: Annotated[
         Path | None, typer.Option(help="A folder to keep the state of training in, to go on from later.")
     ] = None,
+    report: Page = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from what --checkpoint holds.")] = False,
     threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
@@ -58,6 +60,7 @@ def fit(
     from leapts.forecaster.folder import require_place
 
     require_place(out)
+    require_page(report)
     options.use_threads(threads)
     reading = Reading(
         id_col=id_col,
@@ -87,12 +90,18 @@ def fit(
         model.save(out)
         raise TrainingError(f"{error}; the model with those weights is in {out}") from error
     model.save(out)
+    if report is not None:
+        from leapts.report import write_report
+
+        write_report(model, panel, report)
     if json:
-        write_json(_summary(model, out, checkpoint, seconds))
+        write_json(_summary(model, out, checkpoint, seconds, report))
         return
     show_picks(model.picked_)
     say(describe_training(model, seconds))
     say(f"model     {out}")
+    if report is not None:
+        say(f"report    {report}")
 
 
 def fit_with_bar(model: "LeapTS", panel: "Panel", *, checkpoint: Path | None = None, resume: bool = False) -> float:
@@ -127,11 +136,12 @@ def describe_training(model: "LeapTS", seconds: float) -> str:
     return text
 
 
-def _summary(model: "LeapTS", out: Path, checkpoint: Path | None, seconds: float) -> dict[str, Any]:
+def _summary(model: "LeapTS", out: Path, checkpoint: Path | None, seconds: float, page: Path | None) -> dict[str, Any]:
     fitted, report = model.fitted_, model.report_
     return {
         "model": str(out),
         "checkpoint": None if checkpoint is None else str(checkpoint),
+        "report": None if page is None else str(page),
         "horizon": model.h,
         "input_size": fitted.config.input_size,
         "freq": fitted.tail.freq,

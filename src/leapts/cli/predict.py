@@ -33,7 +33,8 @@ def predict(
     ] = None,
     level: options.Levels = None,
     trace: Annotated[
-        Path | None, typer.Option(help="A CSV or Parquet file for the trace: one row for each leap.")
+        Path | None,
+        typer.Option(help="A CSV or Parquet file for the trace, one row for each leap; or JSON, for Perfetto."),
     ] = None,
     threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
@@ -43,11 +44,13 @@ def predict(
     """Forecast what follows each series. Prints a table to a terminal, and CSV to a pipe."""
     from leapts import LeapTS
     from leapts.data.writing import csv_bytes, require_writable, write_frame
+    from leapts.report.exports import TRACE_SUFFIXES, write_trace
 
     target = None if output in (None, "-") else Path(str(output))
-    for file in (target, trace):
-        if file is not None:
-            require_writable(file)
+    if target is not None:
+        require_writable(target)
+    if trace is not None:
+        require_writable(trace, TRACE_SUFFIXES)
     options.use_threads(threads)
     forecaster = LeapTS.load(model)
     found = None if data is None else resolve(data)
@@ -59,7 +62,7 @@ def predict(
     if target is not None:
         written["forecast"] = str(write_frame(forecast, target))
     if trace is not None:
-        written["trace"] = str(write_frame(leaps, trace))
+        written["trace"] = str(write_trace(leaps, trace))
     if json:
         summary: dict[str, Any] = {"model": str(model), "horizon": forecaster.h, "files": written}
         write_json(summary if target is not None else {**summary, "forecast": records(forecast)})

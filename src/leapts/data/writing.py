@@ -36,14 +36,18 @@ def write_frame(frame: Any, path: str | Path) -> Path:
     return target
 
 
-def require_writable(target: Path) -> None:
-    """Refuses a name no frame can be written under, so that the work before need not be done in vain.
+def require_writable(target: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+    """Refuses a name nothing can be written under, so that the work before need not be done in vain.
+
+    Args:
+        target: The name.
+        suffixes: How it may end.
 
     Raises:
         DataError: When the name tells no format, is a folder's, or the folder above is not there.
     """
-    if not target.name.endswith(SUFFIXES):
-        raise DataError(f"{target.name} tells no format; end the name with {', '.join(SUFFIXES)}")
+    if not target.name.endswith(suffixes):
+        raise DataError(f"{target.name} tells no format; end the name with {', '.join(suffixes)}")
     if not target.parent.is_dir():
         raise DataError(f"the folder {target.parent} does not exist; make it first")
     if target.is_dir():

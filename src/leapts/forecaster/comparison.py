@@ -1,7 +1,7 @@
 """A back-test of LeapTS beside forecasts that need no training, all of them from the same cutoffs."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,7 @@ def compare(
     refit: bool = False,
     level: Sequence[Level] = (),
     progress: Progress | None = None,
+    on_fit: Callable[[LeapTS], None] | None = None,
 ) -> Comparison:
     """Back-test a model and the baselines on the last windows of the data.
 
@@ -78,10 +79,11 @@ def compare(
         refit: Whether LeapTS is fitted anew before every window. The baselines always see all that is known.
         level: Intervals to give and to check, in percent.
         progress: Called after every step of training.
+        on_fit: Given each LeapTS that was fitted.
     """
     started = time.perf_counter()
     result = model.cross_validation(
-        panel, n_windows, step_size=step_size, refit=refit, level=list(level), progress=progress
+        panel, n_windows, step_size=step_size, refit=refit, level=list(level), progress=progress, on_fit=on_fit
     )
     seconds = {model.alias: time.perf_counter() - started}
     frame = nw.from_native(result, eager_only=True)

@@ -1,6 +1,6 @@
 """`LeapTS`: from a table of data to a forecast."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -156,6 +156,7 @@ class LeapTS:
         level: Sequence[Level] | None = None,
         return_coverage: bool = False,
         progress: Progress | None = None,
+        on_fit: Callable[["LeapTS"], None] | None = None,
     ) -> Any:
         """Forecast the last windows of the data as if they were not known yet. The fitted model is not touched.
 
@@ -167,6 +168,7 @@ class LeapTS:
             level: Intervals to give, in percent.
             return_coverage: Whether to say too how much of the actual values the intervals of each level held.
             progress: Called after every step of training.
+            on_fit: Given each model that was fitted, before it forecasts.
 
         Returns:
             A frame with the columns of a forecast, the cutoff, and the actual values; with the coverage, both, the
@@ -180,7 +182,12 @@ class LeapTS:
         require_length(panel, held_out + self.h + 1, f"{n_windows} windows of {self.h} steps and something to fit on")
 
         def fit(known: Panel) -> Fitted:
-            return fit_panel(known, self._fit_options(), progress=progress)
+            fitted = fit_panel(known, self._fit_options(), progress=progress)
+            if on_fit is not None:
+                twin = LeapTS(**self.get_params())
+                twin._keep(fitted)
+                on_fit(twin)
+            return fitted
 
         def columns(fitted: Fitted, forecast: PanelForecast) -> dict[str, np.ndarray[Any, Any]]:
             return self._columns(fitted, forecast, level, None)
@@ -228,6 +235,14 @@ class LeapTS:
         model = cls(**params)
         model._fitted = fitted
         return model
+
+    def read(self, df: Any) -> Panel:
+        """Data as this model reads it: validated, in the order of time.
+
+        Args:
+            df: As for `fit`; a panel is taken as it is.
+        """
+        return self._read(df)
 
     @property
     def fitted_(self) -> Fitted:

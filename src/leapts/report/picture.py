@@ -69,17 +69,12 @@ def forecast_svg(history: Any, forecast: Any, trace: Any, series: str | int, *, 
 
 
 def _collected(history: Any, forecast: Any, trace: Any, series: str | int, shown: int | None) -> _Series:
-    past = _rows_of(history, series, "the history")
-    ahead = _rows_of(forecast, series, "the forecast")
-    leaps = _rows_of(trace, series, "the trace")
+    past = rows_of(history, series, "the history")
+    ahead = rows_of(forecast, series, "the forecast")
+    leaps = rows_of(trace, series, "the trace")
     _, time_col, point_col = ahead.columns[:3]
     past = past.tail(shown or 2 * len(ahead))
     stamps = [*past.get_column(past.columns[1]).to_list(), *ahead.get_column(time_col).to_list()]
-    bounds: dict[str, dict[str, list[float]]] = {}
-    for column in ahead.columns[3:]:
-        if found := _INTERVAL.search(column):
-            bounds.setdefault(found[2], {})[found[1]] = ahead.get_column(column).to_list()
-    levels = sorted((level for level, sides in bounds.items() if len(sides) == 2), key=float, reverse=True)
     return _Series(
         name=_shortened(str(series)),
         time_name=_shortened(time_col),
@@ -87,18 +82,33 @@ def _collected(history: Any, forecast: Any, trace: Any, series: str | int, shown
         stamps=[_stamp(value) for value in stamps],
         history=past.get_column(past.columns[2]).to_list(),
         point=ahead.get_column(point_col).to_list(),
-        bands=[(level, bounds[level]["lo"], bounds[level]["hi"]) for level in levels],
+        bands=bands_of(ahead),
         leaps=[_Leap(row["start"], row["end"], row["scale"]) for row in leaps.iter_rows(named=True)],
     )
 
 
-def _rows_of(frame: Any, series: str | int, what: str) -> nw.DataFrame[Any]:
+def rows_of(frame: Any, series: str | int, what: str) -> nw.DataFrame[Any]:
+    """One series' rows of a long frame.
+
+    Raises:
+        DataError: When there are none.
+    """
     table = nw.from_native(frame, eager_only=True)
     names = table.get_column(table.columns[0])
     rows: nw.DataFrame[Any] = table.filter(names == series)
     if len(rows) == 0:
         raise DataError(f"{what} has no series {quoted(series)}; it has {listed(names.unique().to_list())}")
     return rows
+
+
+def bands_of(forecast: nw.DataFrame[Any]) -> list[tuple[str, list[float], list[float]]]:
+    """The intervals among a forecast's columns: level, lower and upper bounds; the widest first."""
+    bounds: dict[str, dict[str, list[float]]] = {}
+    for column in forecast.columns[3:]:
+        if found := _INTERVAL.search(column):
+            bounds.setdefault(found[2], {})[found[1]] = forecast.get_column(column).to_list()
+    levels = sorted((level for level, sides in bounds.items() if len(sides) == 2), key=float, reverse=True)
+    return [(level, bounds[level]["lo"], bounds[level]["hi"]) for level in levels]
 
 
 class _Scale:

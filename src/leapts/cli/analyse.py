@@ -1,0 +1,129 @@
+"""`leapts analyse`."""
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leapts.cli import options
+from leapts.cli.report import read_for
+from leapts.cli.terminal import say, show_table, write_json
+from leapts.data.wording import quoted
+from leapts.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leapts.analysis import Embedding, VolatilityBin
+
+EXAMPLE = """\b
+Examples:
+  leapts analyse model/ sales.csv
+  leapts analyse model/ dataset:Scenario1 --groups "^[ABC]" --plot analysis.png
+"""
+
+
+def analyse(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder leapts fit wrote.")],
+    data: options.Data,
+    bins: Annotated[int, typer.Option(min=1, help="Bins of rising volatility.")] = 4,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="A regular expression; what it matches in a series' name is its group, and the states' separation "
+            "into groups is measured.",
+        ),
+    ] = None,
+    windows: Annotated[int, typer.Option(min=1, help="How many windows to look at, at most.")] = 20_000,
+    plot: Annotated[Path | None, typer.Option(help="A PNG, SVG or PDF file for a figure.")] = None,
+    threads: options.Threads = 1,
+    config: options.Config = None,  # noqa: ARG001 - read before the others
+    json: options.Json = False,
+    debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
+) -> None:
+    """Show how schedules depend on volatility: what moves the state, which scales, how many leaps."""
+    from leapts import LeapTS
+    from leapts.analysis import by_volatility, embed, overall, representations, trace_windows
+    from leapts.data.writing import require_writable
+
+    if plot is not None:
+        require_writable(plot, (".png", ".svg", ".pdf"))
+    pattern = None if groups is None else _compiled(groups)
+    options.use_threads(threads)
+    forecaster = LeapTS.load(model)
+    panel = read_for(forecaster, data)
+    traced = trace_windows(forecaster, panel, most_rows=windows)
+    found, total = by_volatility(traced, bins), overall(traced)
+    embedding = None
+    if pattern is not None:
+        vectors, names = representations(forecaster, panel, most_rows=min(windows, 2000))
+        embedding = embed(vectors, [_group(pattern, name) for name in names])
+    if plot is not None:
+        _draw(found, embedding, plot)
+    if json:
+        separation = None if embedding is None else embedding.separation
+        write_json(
+            {
+                "bins": [asdict(one) for one in found],
+                "overall": asdict(total),
+                "separation": separation,
+                "plot": None if plot is None else str(plot),
+            }
+        )
+        return
+    rows = [*((str(number), one) for number, one in enumerate(found, start=1)), ("all", total)]
+    show_table(
+        ["bin", "volatility", "windows", "control", "temporal", "short", "mid", "long", "leaps"],
+        [
+            (
+                name,
+                f"{one.low:.3g} to {one.high:.3g}",
+                one.windows,
+                f"{one.control:.3f}",
+                f"{one.temporal:.3f}",
+                *(f"{share:.3f}" for share in one.scales.values()),
+                f"{one.leaps:.2f}",
+            )
+            for name, one in rows
+        ],
+    )
+    if embedding is not None:
+        say(f"separation of the groups (silhouette of the states): {embedding.separation:.3f}")
+    if plot is not None:
+        say(f"figure    {plot}")
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"--groups {quoted(pattern)} is no regular expression: {error}") from None
+
+
+def _group(pattern: re.Pattern[str], name: str) -> str:
+    match = pattern.search(name)
+    if match is None:
+        raise ConfigError(f"--groups {quoted(pattern.pattern)} matches nothing in the series {quoted(name)}")
+    return match.group()
+
+
+def _draw(bins: "Sequence[VolatilityBin]", embedding: "Embedding | None", target: Path) -> None:
+    """All analyses side by side, in one file."""
+    import io
+
+    from leapts.files import write_file
+    from leapts.report import plots
+
+    figure = plots.new_figure(panels=3 if embedding is None else 4)
+    axes: list[Any] = figure.axes
+    plots.plot_contributions(bins, ax=axes[0])
+    plots.plot_scales(bins, ax=axes[1])
+    plots.plot_intensity(bins, ax=axes[2])
+    if embedding is not None:
+        plots.plot_embedding(embedding, ax=axes[3])
+    content = io.BytesIO()
+    figure.savefig(content, format=target.suffix[1:], dpi=150)
+    write_file(target, content.getvalue())

@@ -1,0 +1,99 @@
+// Reading what was embedded: numbers are unpacked only when they are shown.
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const SCALES = DATA.scales;
+const SHOWN = Math.min(Math.max(DATA.lookback, 2 * DATA.h), 4 * DATA.h);
+
+const numbers = (row) => (row === "" ? [] : row.split(" ").map(Number));
+const power = (digits) => Math.pow(10, Math.abs(digits));
+
+// A series' whole numbers, counted from its middle, as values.
+function unpack(series, row, middle = series.middle) {
+  const factor = power(series.digits);
+  return numbers(row).map((n) => (series.digits > 0 ? (n + middle) / factor : (n + middle) * factor));
+}
+
+const clocks = new Map();
+// Stamps are kept as a first one and runs of equal distances.
+function stampsOf(index) {
+  if (!clocks.has(index)) {
+    const [first, ...runs] = DATA.clocks[index];
+    const stamps = [first];
+    for (let i = 0; i < runs.length; i += 2) {
+      for (let n = 0; n < runs[i + 1]; n++) stamps.push(stamps[stamps.length - 1] + runs[i]);
+    }
+    clocks.set(index, stamps);
+  }
+  return clocks.get(index);
+}
+
+// The leaps of one forecast.
+function leapsOf(series, cutoff) {
+  const text = series.leaps[cutoff];
+  if (!text) return [];
+  let start = 0;
+  return text.split(";").map((leap, number) => {
+    const [length, scale, short, mid, long, control, temporal] = numbers(leap);
+    const all = control + temporal || 1;
+    const found = {
+      number, start, end: start + length, length, scale: SCALES[scale],
+      chances: [short / 1000, mid / 1000, long / 1000], control: control / all, temporal: temporal / all,
+    };
+    start += length;
+    return found;
+  });
+}
+
+// What the values after a cutoff are to the model.
+function kindOf(series, cutoff) {
+  const after = DATA.afters[cutoff];
+  if (after === 0) return "future";
+  if (series.unseen === null || after <= series.unseen) return "new";
+  return after - series.unseen <= DATA.heldOut ? "held out" : "learned";
+}
+
+// Everything drawn for one series and cutoff; nothing when the series has too little history there.
+function forecastOf(seriesIndex, cutoff, shown = SHOWN) {
+  const series = DATA.series[seriesIndex];
+  if (series.final[cutoff] === null) return null;
+  const values = unpack(series, series.values);
+  const at = values.length - DATA.afters[cutoff];
+  const from = Math.max(0, at - shown);
+  const final = unpack(series, series.final[cutoff]);
+  const differences = series.coarse[cutoff] === null ? null : unpack(series, series.coarse[cutoff], 0);
+  return {
+    series, cutoff, final,
+    coarse: differences && differences.map((difference, step) => final[step] + difference),
+    past: values.slice(from, at),
+    actual: values.slice(at, at + DATA.h),
+    stamps: stampsOf(series.clock).slice(from, at + DATA.h),
+    bands: DATA.levels.map((level, i) => ({ level, widths: DATA.widths[i][series.group].map((width) => width * series.scale) })),
+    leaps: leapsOf(series, cutoff),
+    kind: kindOf(series, cutoff),
+  };
+}
+
+const mean = (list) => list.reduce((sum, value) => sum + value, 0) / list.length;
+
+// Writing numbers and stamps.
+
+function formatted(value, digits) {
+  if (!Number.isFinite(value)) return "";
+  const size = Math.abs(value);
+  if (size >= 1e7 || (size > 0 && digits > 7)) return value.toPrecision(4).replace(/\.?0+(e|$)/, "$1");
+  const places = Math.max(0, Math.min(digits, 6));
+  return value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places }).replace(/^-(0(\.0*)?)$/, "$1");
+}
+const valueText = (series, value) => formatted(value, series.digits - 1);
+const percent = (share, places = 0) => `${(100 * share).toFixed(places)}\u00a0%`;
+const counted = (count, noun) => `${count.toLocaleString("en")} ${count === 1 || noun.endsWith("s") ? noun : noun + "s"}`;
+
+const pad = (n, width = 2) => String(n).padStart(width, "0");
+function stampText(stamp) {
+  if (!DATA.dates) return String(stamp);
+  const date = new Date(stamp);
+  const day = `${pad(date.getUTCFullYear(), 4)}-${pad(date.getUTCMonth() + 1)}-${pad(date.getUTCDate())}`;
+  if (stamp % 86400000 === 0) return day;
+  const time = `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}`;
+  return `${day} ${time}${stamp % 60000 === 0 ? "" : ":" + pad(date.getUTCSeconds())}`;
+}

@@ -1,0 +1,84 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leapts import LeapTS
+from leapts.report import collect
+from leapts.report.encoding import _clock, _Grid, encoded, to_script_json
+from tests.forecaster.frames import APART, make_forecaster
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8))
+def test_embedded_json_cannot_act_as_markup_and_reads_back(value: object) -> None:
+    text = to_script_json(value)
+    assert not set(text) & set("<>&\u2028\u2029")
+    assert json.loads(text) == value
+
+
+def _decoded(grid: _Grid, row: str) -> np.ndarray:
+    return (np.array(row.split(), dtype=float) + grid.middle) / 10.0**grid.digits
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40),
+    st.sampled_from([0.0, 1e9, -3e4]),
+    st.sampled_from([1e-6, 1.0, 1e4]),
+)
+def test_numbers_keep_a_thousandth_of_a_deviation(values: list[float], level: float, size: float) -> None:
+    array = np.array(values) * size + level
+    grid = _Grid(array)
+    spread = array.std() or abs(array.mean()) or 1.0
+    error = np.abs(_decoded(grid, grid.row(array)) - array).max()
+    assert error <= 0.51 * spread / 1000 + 1e-9 * np.abs(array).max()
+
+
+@given(st.lists(st.integers(1, 5), min_size=0, max_size=30), st.integers(-(10**12), 10**12))
+def test_stamps_read_back_from_their_runs(gaps: list[int], first: int) -> None:
+    stamps = first + np.concatenate([[0], np.cumsum(gaps, dtype=np.int64)]).astype(np.int64)
+    start, *runs = _clock(stamps)
+    back = [start]
+    for gap, count in zip(runs[::2], runs[1::2], strict=True):
+        back += [back[-1] + gap * (n + 1) for n in range(count)]
+    assert back == stamps.tolist()
+
+
+def test_stamps_of_a_zone_are_on_its_wall_clock() -> None:
+    stamps = pd.date_range("2024-03-30", periods=200, freq="h", tz="Europe/Berlin")
+    frame = pd.DataFrame({"unique_id": "a", "ds": stamps, "y": np.sin(np.arange(200.0))})
+    model = make_forecaster(**APART, val_size=0).fit(frame)
+    [clock] = encoded(collect(model, frame, cutoffs=1))["clocks"]
+    last = pd.Timestamp(clock[0] + sum(gap * n for gap, n in zip(clock[1::2], clock[2::2], strict=True)), unit="ms")
+    assert last == (stamps[-1] + pd.Timedelta(hours=6)).tz_localize(None)
+
+
+def test_leaps_are_those_of_the_trace(model: LeapTS, data: pd.DataFrame) -> None:
+    page = encoded(collect(model, data, cutoffs=1))
+    _, trace = model.predict(data, return_trace=True)
+    for series in page["series"]:
+        rows = trace[trace["unique_id"] == series["name"]]
+        leaps = [leap.split() for leap in series["leaps"][0].split(";")]
+        assert [int(leap[0]) for leap in leaps] == rows["length"].tolist()
+        assert [page["scales"][int(leap[1])] for leap in leaps] == rows["scale"].tolist()
+        for place, name in enumerate(["p_short", "p_mid", "p_long"], start=2):
+            np.testing.assert_allclose([int(leap[place]) / 1000 for leap in leaps], rows[name], atol=0.0006)
+        np.testing.assert_allclose([float(leap[5]) for leap in leaps], rows["control"], rtol=1e-3)
+        np.testing.assert_allclose([float(leap[6]) for leap in leaps], rows["temporal"], rtol=1e-3)
+
+
+def test_a_model_without_leaps_is_encoded_too(data: pd.DataFrame) -> None:
+    model = make_forecaster(model={"scheduling": {"kind": "none"}, "mixing": {"kind": "none"}}).fit(data)
+    page = encoded(collect(model, data, cutoffs=2))
+    assert page["gate"] is None
+    assert page["model"]["schedules"] is None
+    assert page["series"][0]["leaps"] == [None, None]
+    json.loads(to_script_json(page))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_number_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        to_script_json({"x": value})

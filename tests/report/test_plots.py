@@ -1,0 +1,146 @@
+"""Every figure is read back: what is drawn is what was given."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leapts import ConfigError, LeapTS
+from leapts.analysis import Embedding, VolatilityBin
+from leapts.report import plots
+from leapts.report.picture import COLOURS
+from leapts.training import TrainingReport
+
+matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'leapts[plot]'")
+
+BINS = tuple(
+    VolatilityBin(
+        windows=10,
+        low=float(number),
+        high=number + 1.0,
+        control=0.2 + 0.1 * number,
+        temporal=0.8 - 0.1 * number,
+        scales={"short": 0.1 * number, "mid": 0.3, "long": 0.7 - 0.1 * number},
+        leaps=1.5 + number,
+    )
+    for number in range(4)
+)
+
+
+@pytest.fixture
+def ax() -> Any:
+    """Axes, as tests read them: matplotlib's own types say little about what was drawn."""
+    from matplotlib.figure import Figure
+
+    return Figure().subplots()
+
+
+def _bars(ax: Any, container: int) -> list[float]:
+    return [bar.get_height() for bar in ax.containers[container]]
+
+
+def _rgb(colour: str) -> tuple[float, ...]:
+    from matplotlib.colors import to_rgb
+
+    return to_rgb(colour)
+
+
+def test_plot_forecast_draws_history_forecast_intervals_and_leaps(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
+    known = data.groupby("unique_id", sort=False).head(194)
+    forecast, trace = model.predict(known, level=[80], return_trace=True)
+    actual = data.groupby("unique_id", sort=False).tail(6)
+    assert plots.plot_forecast(known, forecast, trace, "pears", actual=actual, ax=ax) is ax
+    own, leaps = forecast[forecast["unique_id"] == "pears"], trace[trace["unique_id"] == "pears"]
+    history, *pieces, happened = ax.lines
+    np.testing.assert_array_equal(history.get_ydata(), known.loc[known["unique_id"] == "pears", "y"].tail(12))
+    np.testing.assert_array_equal(happened.get_ydata(), actual.loc[actual["unique_id"] == "pears", "y"])
+    assert [piece.get_color() for piece in pieces] == [COLOURS[scale] for scale in leaps["scale"]]
+    # Each piece but the first starts where the one before ended.
+    drawn = [np.asarray(piece.get_ydata()) for piece in pieces]
+    values = np.concatenate([drawn[0], *(piece[1:] for piece in drawn[1:])])
+    np.testing.assert_array_equal(values, own["LeapTS"])
+    band = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.min() == pytest.approx(own["LeapTS-lo-80"].min())
+    assert band.max() == pytest.approx(own["LeapTS-hi-80"].max())
+    assert len(ax.patches) == len(leaps)
+
+
+def test_plot_trace_draws_a_block_for_each_leap(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
+    _, trace = model.predict(data[data["unique_id"].isin(["apples", "plums"])], return_trace=True)
+    assert plots.plot_trace(trace, ax=ax) is ax
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(trace["unique_id"].unique())
+    blocks = [(collection.get_paths()[0].get_extents(), collection.get_facecolor()[0]) for collection in ax.collections]
+    assert len(blocks) == len(trace)
+    for (extent, colour), (_, leap) in zip(blocks, trace.iterrows(), strict=True):
+        assert (extent.x0, extent.x1) == (leap["start"], leap["end"])
+        assert tuple(colour[:3]) == pytest.approx(_rgb(COLOURS[leap["scale"]]))
+
+
+def test_plot_states_draws_the_state_before_and_after_each_leap(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
+    panel = model.read(data)
+    trace = model.fitted_.forecast(panel, record="states").trace
+    assert trace is not None
+    assert trace.states is not None
+    assert plots.plot_states(trace, 2, ax=ax) is ax
+    drawn = ax.images[0].get_array()
+    assert drawn is not None
+    np.testing.assert_array_equal(drawn, trace.states[2, : int(trace.leaps[2]) + 1].T)
+    bare = model.fitted_.forecast(panel, record="leaps").trace
+    assert bare is not None
+    with pytest.raises(ConfigError, match="record='states'"):
+        plots.plot_states(bare, ax=ax)
+
+
+def test_plot_scales_stacks_the_shares(ax: Any) -> None:
+    assert plots.plot_scales(BINS, ax=ax) is ax
+    for number, name in enumerate(("short", "mid", "long")):
+        assert _bars(ax, number) == pytest.approx([one.scales[name] for one in BINS])
+    assert ax.get_xticklabels()[1].get_text() == "1 to 2"
+
+
+def test_plot_contributions_stacks_control_and_time(ax: Any) -> None:
+    assert plots.plot_contributions(BINS, ax=ax) is ax
+    assert _bars(ax, 0) == pytest.approx([one.control for one in BINS])
+    assert _bars(ax, 1) == pytest.approx([one.temporal for one in BINS])
+
+
+def test_plot_intensity_draws_leaps_a_window(ax: Any) -> None:
+    assert plots.plot_intensity(BINS, ax=ax) is ax
+    assert list(ax.lines[0].get_ydata()) == [1.5, 2.5, 3.5, 4.5]
+
+
+def test_plot_embedding_draws_each_group_in_a_colour(ax: Any) -> None:
+    points = np.arange(12.0).reshape(6, 2)
+    embedding = Embedding(points=points, groups=tuple("aabbba"), separation=0.42, separation_on_plane=0.5)
+    assert plots.plot_embedding(embedding, ax=ax) is ax
+    first, second = ax.collections
+    np.testing.assert_array_equal(np.asarray(first.get_offsets()), points[[0, 1, 5]])
+    np.testing.assert_array_equal(np.asarray(second.get_offsets()), points[[2, 3, 4]])
+    assert not np.array_equal(first.get_facecolor(), second.get_facecolor())
+    assert ax.get_title() == "silhouette 0.42"
+
+
+def test_plot_training_draws_the_curve_and_the_best_step(ax: Any) -> None:
+    report = TrainingReport(
+        steps=30, best_step=20, best_validation=0.3, validations=[(10, 0.5), (20, 0.3), (30, 0.4)], losses=[(10, 1.0)]
+    )
+    assert plots.plot_training(report, ax=ax) is ax
+    curve, best = ax.lines
+    assert list(zip(curve.get_xdata(), curve.get_ydata(), strict=True)) == report.validations
+    assert list(best.get_xdata()) == [20, 20]
+
+
+def test_without_held_out_windows_the_loss_is_drawn(ax: Any) -> None:
+    plots.plot_training(TrainingReport(steps=10, losses=[(5, 2.0), (10, 1.0)]), ax=ax)
+    assert list(ax.lines[0].get_ydata()) == [2.0, 1.0]
+    assert ax.get_ylabel() == "loss"
+
+
+def test_axes_are_made_where_none_are_given() -> None:
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    drawn = plots.plot_intensity(BINS)
+    assert drawn.figure is pyplot.gcf()
+    pyplot.close("all")
