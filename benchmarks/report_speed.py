@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import torch
 from playwright.sync_api import Browser, sync_playwright
-from recording import append
 
 from leapts import LeapTS
 from leapts.data.panel import Panel
 from leapts.report import write_report
+from recording import append
 
 RESULTS = Path(__file__).parent / "results" / "report_speed.jsonl"
 SIZES = ((20, 12, 96), (500, 50, 24), (500, 50, 96))  # series, cutoffs, horizon
@@ -37,7 +37,8 @@ _ANSWER = """() => {
     input.value = value;
     input.dispatchEvent(new Event("input"));
   };
-  const cutoffs = Array.from({ length: Number(document.getElementById("cutoff").max) + 1 }, (_, i) => enter("cutoff", i));
+  const last = Number(document.getElementById("cutoff").max);
+  const cutoffs = Array.from({ length: last + 1 }, (_, i) => enter("cutoff", i));
   const searches = ["s", "se", "series 1", "series 12", ""].map((text) => enter("search", text));
   return { slider: took(cutoffs), search: took(searches) };
 }"""

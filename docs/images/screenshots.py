@@ -35,7 +35,7 @@ def main() -> None:
         def opened(viewport: Any, scheme: Any, place: str) -> Page:
             page = browser.new_page(viewport=viewport, color_scheme=scheme)
             page.goto(address + place)
-            page.wait_for_selector("#model svg" if place == "#model" else "#chart svg")
+            page.wait_for_selector("#model svg" if place == "#page=model" else "#chart svg")
             return page
 
         shown = "#series=1&cutoff=9"
@@ -43,7 +43,7 @@ def main() -> None:
         _point_at_the_forecast(light)
         _keep(light, "report-light.png")
         _keep(opened(WIDE, "dark", shown), "report-dark.png")
-        _keep(opened(WIDE, "light", "#model"), "report-model.png")
+        _keep(opened(WIDE, "light", "#page=model"), "report-model.png")
         _keep(opened(NARROW, "light", shown), "report-phone.png")
         browser.close()
 
