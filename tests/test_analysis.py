@@ -4,6 +4,7 @@ import pytest
 from leapts import ConfigError, DataError, LeapTS
 from leapts.analysis import (
     TracedWindows,
+    Volatility,
     by_volatility,
     embed,
     overall,
@@ -80,14 +81,16 @@ def test_more_bins_than_windows_are_refused() -> None:
         by_volatility(_made_up([1.0, 2.0]), 3)
 
 
-def test_volatility_is_the_deviation_of_changes_in_units_of_the_series(model: LeapTS) -> None:
+@pytest.mark.parametrize("kind", ["changes", "level"])
+def test_volatility_is_a_deviation_in_units_of_the_series(model: LeapTS, kind: Volatility) -> None:
     panel: Panel = model.read(FRAME)
-    traced = trace_windows(model, FRAME)
+    traced = trace_windows(model, FRAME, volatility=kind)
     row = list(traced.names).index("calm")
     first = np.flatnonzero(traced.series == row)[0]
     values = panel.select(["calm"]).values[:LOOKBACK].numpy()
     deviation = float(model.fitted_.scaler.deviation[row])
-    assert traced.volatility[first] == pytest.approx(np.diff(values).std() / deviation, rel=1e-4)
+    expected = np.diff(values).std() if kind == "changes" else values.std()
+    assert traced.volatility[first] == pytest.approx(expected / deviation, rel=1e-4)
 
 
 def test_a_model_without_leaps_has_nothing_to_trace_but_vectors_to_embed() -> None:

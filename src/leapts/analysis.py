@@ -1,12 +1,13 @@
 """What drives the leaps: the paper's analyses of schedules, on any data.
 
-Windows are put in order of their volatility: the deviation of the changes from step to step within the look-back, in
-units of each series' deviation. The paper does not say how it measures it; `docs/decisions/analysis.md` does.
+Windows are put in order of their volatility, in units of each series' deviation: how much the look-back changes from
+step to step, or how far it strays from its mean. The paper does not say which it means; `docs/decisions/analysis.md`
+compares.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,8 @@ from leapts.forecaster.fitted import Fitted
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+Volatility = Literal["changes", "level"]  # the deviation of the look-back's steps, or of its values
 
 BINS = 4
 MOST_ROWS = 20_000
@@ -92,13 +95,16 @@ class Embedding:
     separation_on_plane: float
 
 
-def trace_windows(model: LeapTS, data: Any, *, most_rows: int = MOST_ROWS) -> TracedWindows:
+def trace_windows(
+    model: LeapTS, data: Any, *, most_rows: int = MOST_ROWS, volatility: Volatility = "changes"
+) -> TracedWindows:
     """Forecast windows spread evenly over the data, and note how each was made.
 
     Args:
         model: A fitted model with a scheduling branch.
         data: A frame, a path, or a panel.
         most_rows: How many windows to take, counted for each series.
+        volatility: What counts as such.
 
     Raises:
         ConfigError: When the model has no scheduling branch.
@@ -110,7 +116,9 @@ def trace_windows(model: LeapTS, data: Any, *, most_rows: int = MOST_ROWS) -> Tr
         trace = fitted.model.forecast(history, record="states").trace
         if trace is None:
             raise ConfigError("this model has no scheduling branch, so there are no leaps to analyse")
-        parts.append(_traced(series, history, trace.arranged(lambda x: x.flatten(0, 1))))
+        rows = history.flatten(0, 1).double()
+        spread = _numpy((rows.diff(dim=1) if volatility == "changes" else rows).std(dim=1, correction=0))
+        parts.append(_traced(series, spread, trace.arranged(lambda x: x.flatten(0, 1))))
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return TracedWindows(names=panel.series, **joined)
 
@@ -196,7 +204,7 @@ def _histories(fitted: Fitted, panel: Panel, most_rows: int) -> list[tuple[Integ
     return batches
 
 
-def _traced(series: Integers, history: Tensor, trace: ScheduleTrace) -> dict[str, Any]:
+def _traced(series: Integers, volatility: Floats, trace: ScheduleTrace) -> dict[str, Any]:
     taken, leaps = trace.taken, trace.leaps
     offset = len(SCALE_NAMES) - len(trace.scale_names)
     scales = torch.stack([((trace.scale + offset == scale) & taken).sum(1) for scale in range(len(SCALE_NAMES))], 1)
@@ -204,7 +212,7 @@ def _traced(series: Integers, history: Tensor, trace: ScheduleTrace) -> dict[str
     after_last = leaps[:, None, None].expand(-1, 1, trace.states.shape[2])
     return {
         "series": series,
-        "volatility": _numpy(history.flatten(0, 1).double().diff(dim=1).std(dim=1, correction=0)),
+        "volatility": volatility,
         "control": _numpy((trace.control_share * taken).sum(1) / leaps),
         "leaps": leaps.numpy(),
         "scales": scales.numpy(),

@@ -197,7 +197,7 @@ def test_light_and_dark_follow_the_system_and_the_button(page: "Page") -> None:
     assert background() == seen["light"]
 
 
-@pytest.mark.parametrize("address", ["", "#model"])
+@pytest.mark.parametrize("address", ["", "#page=model"])
 def test_a_phone_needs_no_sideways_scrolling(browser: "Browser", report: Path, address: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(report.as_uri() + address)

@@ -54,12 +54,15 @@ def plot_forecast(
     every = np.concatenate([past_stamps[-1:], stamps])
     for leap in leaps.iter_rows(named=True):
         colour = COLOURS[leap["scale"]]
-        ax.axvspan(every[leap["start"]], every[leap["end"]], color=colour, alpha=0.12, linewidth=0)
+        ax.axvspan(every[leap["start"]], every[leap["end"]], facecolor=colour, alpha=0.12, edgecolor="none")
+        if leap["start"]:
+            ax.axvline(every[leap["start"]], color=colour, linewidth=0.8, linestyle=":", label="_edge")
         piece = slice(max(leap["start"] - 1, 0), leap["end"])
         ax.plot(stamps[piece], values[piece], color=colour, linewidth=2.2, label=f"{leap['scale']} {leap['length']}")
     if actual is not None:
         happened = rows_of(actual, series, "the actual values")
         ax.plot(*_columns(happened, 1, 2), color=_INK, linewidth=1.2, label="actual")
+    _short_dates(ax)
     ax.set_title(str(series))
     ax.legend(frameon=False, fontsize="small", ncols=3)
     return _plain(ax)
@@ -203,6 +206,15 @@ def _by_volatility(ax: "Axes", bins: Sequence[VolatilityBin]) -> "Axes":
     ax.set_xticks(range(len(bins)), labels=[f"{one.low:.2g} to {one.high:.2g}" for one in bins])
     ax.set_xlabel("volatility of the look-back")
     return _plain(ax)
+
+
+def _short_dates(ax: "Axes") -> None:
+    """Labels of dates that say each year and month once, where the axis has dates."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = ax.xaxis.get_major_locator()
+    if isinstance(locator, AutoDateLocator):
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
 
 def _scale_legend(ax: "Axes") -> None:

@@ -170,14 +170,13 @@ let keeping = 0;
 function keepAddress() {
   clearTimeout(keeping);
   keeping = setTimeout(() => {
-    const address = state.view === "model" ? "#model" : `#series=${state.series}&cutoff=${state.cutoff}`;
+    const address = state.view === "model" ? "#page=model" : `#series=${state.series}&cutoff=${state.cutoff}`;
     if (location.hash !== address) history.replaceState(null, "", address);
   }, 250);
 }
 function readAddress() {
-  const hash = location.hash.slice(1);
-  state.view = hash === "model" ? "model" : "forecasts";
-  const given = new URLSearchParams(hash);
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (given.has("page") || given.has("series")) state.view = given.get("page") === "model" ? "model" : "forecasts";
   for (const [name, count] of [["series", DATA.series.length], ["cutoff", DATA.afters.length]]) {
     const value = Number(given.get(name) ?? NaN);
     if (Number.isInteger(value) && value >= 0 && value < count) state[name] = value;

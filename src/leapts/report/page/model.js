@@ -88,7 +88,7 @@ function scheduleCharts(schedules) {
     const bar = element("div", { class: "stack", role: "img", "aria-label": `${what}: ${told}` }, ...SCALES.flatMap((scale, i) => {
       if (!counts[i]) return [];
       const share = counts[i] / all;
-      const part = element("span", { class: `scale-${scale}`, title: `${scale}: ${percent(share, 1)}` }, share > 0.13 ? `${scale} ${percent(share)}` : share > 0.06 ? percent(share) : "");
+      const part = element("span", { class: `scale-${scale}`, title: `${scale}: ${percent(share, 1)}` }, share > 0.2 ? `${scale} ${percent(share)}` : share > 0.08 ? percent(share) : "");
       part.style.flexGrow = String(counts[i]);
       return [part];
     }));

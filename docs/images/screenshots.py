@@ -1,0 +1,63 @@
+"""Takes the pictures of the report that the documentation shows, from a real page in a real browser.
+
+Needs Chromium and the development tools:  python docs/images/screenshots.py
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from playwright.sync_api import Page, sync_playwright
+
+from leapts import LeapTS
+from leapts.data.catalogue import find
+from leapts.data.loading import load_dataset
+from leapts.files import write_file
+from leapts.report import write_report
+
+FOLDER = Path(__file__).parent
+HELD_BACK = 24 * 7  # days after the data of the fit, so that the page has windows that are new to the model
+WIDE: Any = {"width": 1280, "height": 1130}
+NARROW: Any = {"width": 390, "height": 844}
+
+
+def main() -> None:
+    """Fit Seattle's weather, write the report, and look at it in four ways."""
+    torch.set_num_threads(1)
+    panel = load_dataset(find("SeattleWeather"))
+    model = LeapTS(28).fit(panel.head(-HELD_BACK))
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        address = write_report(model, panel, Path(folder) / "report.html", title="Seattle's weather").as_uri()
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+
+        def opened(viewport: Any, scheme: Any, place: str) -> Page:
+            page = browser.new_page(viewport=viewport, color_scheme=scheme)
+            page.goto(address + place)
+            page.wait_for_selector("#model svg" if place == "#page=model" else "#chart svg")
+            return page
+
+        shown = "#series=1&cutoff=9"
+        light = opened(WIDE, "light", shown)
+        _point_at_the_forecast(light)
+        _keep(light, "report-light.png")
+        _keep(opened(WIDE, "dark", shown), "report-dark.png")
+        _keep(opened(WIDE, "light", "#page=model"), "report-model.png")
+        _keep(opened(NARROW, "light", shown), "report-phone.png")
+        browser.close()
+
+
+def _point_at_the_forecast(page: Page) -> None:
+    box = page.locator("#chart .block").first.bounding_box()
+    if box is not None:
+        page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.5)
+
+
+def _keep(page: Page, name: str) -> None:
+    page.wait_for_timeout(300)  # until highlights have faded in
+    write_file(FOLDER / name, page.screenshot())
+
+
+if __name__ == "__main__":
+    main()
