@@ -3,7 +3,7 @@
     python -m leapts_bench run SUITE [--workers 2] [--only DATASET ...] [--seed N ...]
     python -m leapts_bench status
     python -m leapts_bench table
-    python -m leapts_bench search DATASET ...
+    python -m leapts_bench search [DATASET ...]
 
 The data sets are in the folder that `LEAPTS_DATA` names.
 """
@@ -17,9 +17,9 @@ import torch
 from leapts.data.catalogue import find
 from leapts.data.loading import data_folder, stored_file
 from leapts.errors import LeapTSError
-from leapts_bench import execution, results, tables
+from leapts_bench import execution, recipes, results, tables
 from leapts_bench.runs import Run
-from leapts_bench.search import search
+from leapts_bench.search import LOG, search
 from leapts_bench.suites import SUITES, entries
 
 _ROOT = Path(__file__).parents[2]
@@ -41,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
             case "search":
                 for dataset in options.dataset:
                     search(dataset, options.results, tell=_tell)
+                recipes.write(results.read(options.results / LOG))
             case _:  # one run, handed over by `run`
                 print(execution.work(Run.model_validate_json(sys.stdin.read()), options.target))
     except LeapTSError as error:
@@ -61,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     table = commands.add_parser("table", help="render the tables from the results, without any training")
     table.add_argument("--out", type=Path, default=_ROOT / "docs" / "benchmarks.md")
     look = commands.add_parser("search", help="search for recipes on validation windows")
-    look.add_argument("dataset", nargs="+")
+    look.add_argument("dataset", nargs="*", help="none: only write the recipes anew from the log")
     for command in (run, status, table, look):
         command.add_argument("--results", type=Path, default=_RESULTS, help="the folder of the results")
     work = commands.add_parser("work")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leapts.data.catalogue import find
-from leapts_bench import recipes, results
+from leapts_bench import results
 from leapts_bench.execution import trial
 from leapts_bench.recipes import Recipe, merit
 from leapts_bench.runs import LeapTSDesign, Learning, Run
@@ -40,7 +40,7 @@ _USUAL_EPOCHS = (0.5, 2.0, 6.0)
 
 
 def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
-    """Search for a recipe, log every trial, and write the recipes anew."""
+    """Search for a recipe, and log every trial."""
     row = find(dataset)
     horizon = row.horizons[len(row.horizons) // 2]
     assert row.input_size is not None, f"{dataset} has no look-back"
@@ -56,7 +56,6 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
         if rung < len(_SURVIVORS):
             best = sorted(lines)[: _SURVIVORS[rung]]
             survivors = [survivors[number] for _, number in best]
-    recipes.write(results.read(log))
 
 
 def candidates(dataset: str, variates: int) -> list[Recipe]:
