@@ -10,6 +10,9 @@ from leapts_bench.runs import Run
 FULL = "LeapTS"
 NO_SCHEDULING = "w/o scheduling branch"
 NO_HIGH_LEVEL = "w/o High-Level"
+MONTE_CARLO = "Monte Carlo"
+FIXED_STEP = "Fixed Step"
+TRACES = (MONTE_CARLO, FIXED_STEP)
 
 # Quick sets first, so that a table that is not complete says as much as it can.
 PAPER_SETS = ("ILI", "COVID", "Exchange", "SP500", "Wiki", "ETTh1", "ETTh2", "ETTm1", "ETTm2", "Weather")
@@ -20,7 +23,7 @@ LONG_LOOKBACK = 720
 SEEDS = (1, 2, 3)
 MANY_SEEDS = (1, 2, 3, 4, 5)
 
-_COMPONENTS = {
+COMPONENTS: dict[str, dict[str, object]] = {
     NO_SCHEDULING: {"scheduling": {"kind": "none"}},
     "RNN cell": {"state": {"kind": "rnn"}},
     "LSTM cell": {"state": {"kind": "lstm"}},
@@ -73,7 +76,7 @@ def _synthetic() -> Iterator[Entry]:
     for dataset in ("Scenario3", "Scenario2", "Scenario1"):
         for horizon in find(dataset).horizons:
             yield _entry(dataset, horizon)
-            yield _entry(dataset, horizon, variant=NO_SCHEDULING, options=dict(_COMPONENTS[NO_SCHEDULING]))
+            yield _entry(dataset, horizon, variant=NO_SCHEDULING, options=COMPONENTS[NO_SCHEDULING])
 
 
 def _long() -> Iterator[Entry]:
@@ -92,13 +95,13 @@ def _ablation() -> Iterator[Entry]:
         if dataset in _TRACE_SETS:
             random: dict[str, object] = {"scheduling": {"kind": "monte_carlo", "max_leaps": leaps}}
             fixed: dict[str, object] = {"scheduling": {"kind": "fixed", "step": find(dataset).season}}
-            yield _entry(dataset, horizon, variant="Monte Carlo", options=random)
-            yield _entry(dataset, horizon, variant="Fixed Step", options=fixed)
+            yield _entry(dataset, horizon, variant=MONTE_CARLO, options=random)
+            yield _entry(dataset, horizon, variant=FIXED_STEP, options=fixed)
     for dataset in _COMPONENT_SETS:
         for horizon in find(dataset).horizons:
             yield _entry(dataset, horizon)
-            for variant, options in _COMPONENTS.items():
-                yield _entry(dataset, horizon, variant=variant, options=dict(options))
+            for variant, options in COMPONENTS.items():
+                yield _entry(dataset, horizon, variant=variant, options=options)
 
 
 def _max_leaps(dataset: str) -> int:
