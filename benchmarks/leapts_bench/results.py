@@ -10,11 +10,9 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import torch
 
 Line = dict[str, Any]
 
@@ -70,7 +68,7 @@ def provenance() -> Line:
     return {
         "commit": _git("rev-parse", "HEAD"),
         "changed": bool(changed),
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("torch", "numpy")}},
     }
 
 

@@ -9,7 +9,6 @@ from leapts_bench.published import AVERAGE
 from leapts_bench.results import Line
 from leapts_bench.suites import Entry
 
-
 # A horizon, or the average over all.
 Horizon = int | Literal["AVG"]
 
