@@ -12,29 +12,32 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from leapts.data.catalogue import find
 from leapts_bench import results
 from leapts_bench.fitting import fit
-from leapts_bench.protocol import prepare
+from leapts_bench.m4 import M4Benchmark, prepare_m4
+from leapts_bench.protocol import Benchmark, prepare
 from leapts_bench.runs import Run
-from leapts_bench.scoring import score
 
 Tell = Callable[[str], None]
 
 
 def execute(run: Run) -> results.Line:
-    """Fit, then open the test windows once; returns the line of the result."""
+    """Fit, then open the test part once; returns the line of the result."""
     before = _peak()
     started = time.perf_counter()
-    data = prepare(run.dataset, input_size=run.input_size, horizon=run.horizon)
+    data = opened(run)
     fitted = fit(run, data)
     trained = time.perf_counter()
-    validation = score(fitted.predictor, data.validation(), data.scaler)
+    validation = data.validation_scores(fitted.predictor)
     scoring = time.perf_counter()
-    test = score(fitted.predictor, data.test(), data.scaler)
+    test = data.test_scores(fitted.predictor)
+    reference = {"naive2": data.naive2_scores().to_dict()} if isinstance(data, M4Benchmark) else {}
     return {
         **description(run),
         "test": test.to_dict(),
-        "validation": {"mse": validation.mse, "mae": validation.mae},
+        **reference,
+        "validation": validation.to_dict(),
         "training": fitted.report,
         "parameters": fitted.parameters,
         "seconds": {"fit": round(trained - started, 2), "test": round(time.perf_counter() - scoring, 2)},
@@ -43,17 +46,22 @@ def execute(run: Run) -> results.Line:
 
 
 def trial(run: Run) -> results.Line:
-    """Fit and score on the validation windows alone."""
+    """Fit and score on the validation part alone."""
     started = time.perf_counter()
-    data = prepare(run.dataset, input_size=run.input_size, horizon=run.horizon)
+    data = opened(run)
     fitted = fit(run, data)
-    validation = score(fitted.predictor, data.validation(), data.scaler)
     return {
         **description(run),
-        "validation": {"mse": validation.mse, "mae": validation.mae, "windows": validation.windows},
+        "validation": data.validation_scores(fitted.predictor).to_dict(),
         "parameters": fitted.parameters,
         "seconds": round(time.perf_counter() - started, 2),
     }
+
+
+def opened(run: Run) -> Benchmark | M4Benchmark:
+    """The run's data, under the protocol of its set."""
+    prepared = prepare_m4 if find(run.dataset).split is None else prepare
+    return prepared(run.dataset, input_size=run.input_size, horizon=run.horizon)
 
 
 def description(run: Run) -> results.Line:
@@ -70,7 +78,8 @@ def work(run: Run, target: Path) -> str:
             return "done before"
         line = execute(run)
         results.append(target, line)
-    return f"{line['test']['mse']:.4f} / {line['test']['mae']:.4f} in {line['seconds']['fit']:.0f} s"
+    shown = [f"{name} {line['test'][name]:.4f}" for name in ("mse", "mae", "smape", "mase") if name in line["test"]]
+    return f"{', '.join(shown)} in {line['seconds']['fit']:.0f} s"
 
 
 def work_all(runs: Sequence[Run], target: Path, *, workers: int, tell: Tell) -> int:

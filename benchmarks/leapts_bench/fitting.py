@@ -1,7 +1,7 @@
 """From a run to a fitted model: LeapTS by its own training loop, peers behind the same seam."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from jaxtyping import Float
 from torch import Generator, Tensor
@@ -9,11 +9,25 @@ from torch import Generator, Tensor
 from leapts.assembly import build_model
 from leapts.config import ModelConfig
 from leapts.core import LeapTSModel, cluster_variates
+from leapts.data.windows import AlignedWindows
 from leapts.errors import ConfigError
-from leapts.training import train
-from leapts_bench.protocol import Benchmark
+from leapts.training import WindowSource, train
 from leapts_bench.runs import LeapTSDesign, PeerDesign, Run
 from leapts_bench.scoring import Predicted, Predictor
+
+
+class Parts(Protocol):
+    """What a model is fitted on: windows to learn from, and windows to choose its weights by."""
+
+    @property
+    def variates(self) -> int | None:
+        """How many series are forecast together; none: any number, each for itself."""
+
+    def train(self) -> WindowSource:
+        """Windows to learn from."""
+
+    def validation(self) -> WindowSource:
+        """Windows to choose the weights by."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +39,7 @@ class Fit:
     report: dict[str, Any]
 
 
-def fit(run: Run, data: Benchmark) -> Fit:
+def fit(run: Run, data: Parts) -> Fit:
     """Fit the run's model on the training windows, choosing its weights on the validation windows.
 
     Raises:
@@ -50,10 +64,10 @@ class Leaping:
         return Predicted(forecast.values, None if forecast.trace is None else forecast.trace.leaps)
 
 
-def _fit_leapts(run: Run, design: LeapTSDesign, data: Benchmark) -> Fit:
+def _fit_leapts(run: Run, design: LeapTSDesign, data: Parts) -> Fit:
     windows = data.train()
     config = design.config(input_size=run.input_size, horizon=run.horizon, variates=data.variates)
-    model = build_model(config, seed=run.seed, clusters=_clusters(config, windows.matrix, run.seed))
+    model = build_model(config, seed=run.seed, clusters=_clusters(config, windows, run.seed))
     report = train(model, windows, data.validation(), run.training.config(len(windows), run.seed))
     return Fit(
         predictor=Leaping(model),
@@ -68,7 +82,7 @@ def _fit_leapts(run: Run, design: LeapTSDesign, data: Benchmark) -> Fit:
     )
 
 
-def _clusters(config: ModelConfig, matrix: Float[Tensor, "variates time"], seed: int) -> tuple[int, ...] | None:
-    if config.clusters == 1:
+def _clusters(config: ModelConfig, windows: WindowSource, seed: int) -> tuple[int, ...] | None:
+    if config.clusters == 1 or not isinstance(windows, AlignedWindows):
         return None
-    return tuple(cluster_variates(matrix, config.clusters, Generator().manual_seed(seed)).tolist())
+    return tuple(cluster_variates(windows.matrix, config.clusters, Generator().manual_seed(seed)).tolist())

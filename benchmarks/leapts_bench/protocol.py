@@ -10,6 +10,7 @@ from leapts.data.scaling import Scaler
 from leapts.data.splits import PanelSplit, split_at
 from leapts.data.windows import AlignedWindows
 from leapts.errors import DataError
+from leapts_bench.scoring import Predictor, Scores, score
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,14 @@ class Benchmark:
     def test(self) -> AlignedWindows:
         """Windows to report on, opened once by each reported run."""
         return self._windows(self.split.test)
+
+    def validation_scores(self, predictor: Predictor) -> Scores:
+        """How well the validation windows are forecast."""
+        return score(predictor, self.validation(), self.scaler)
+
+    def test_scores(self, predictor: Predictor) -> Scores:
+        """How well the test windows are forecast."""
+        return score(predictor, self.test(), self.scaler)
 
     def _windows(self, part: Panel) -> AlignedWindows:
         matrix = self.scaler.transform(part).view(len(part), -1)

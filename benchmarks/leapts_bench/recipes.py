@@ -55,8 +55,9 @@ def recipe(dataset: str) -> Recipe:
 
 
 def merit(line: Line) -> float:
-    """What a search minimises: the geometric mean of both errors on the validation windows."""
-    return math.sqrt(line["validation"]["mse"] * line["validation"]["mae"])
+    """What a search minimises: the geometric mean of the set's two errors on the validation windows."""
+    one, other = ("smape", "mase") if "smape" in line["validation"] else ("mse", "mae")
+    return math.sqrt(line["validation"][one] * line["validation"][other])
 
 
 def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:

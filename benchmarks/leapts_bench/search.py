@@ -14,6 +14,7 @@ from leapts_bench import results
 from leapts_bench.execution import trial
 from leapts_bench.recipes import Recipe, merit
 from leapts_bench.runs import LeapTSDesign, Learning, Run
+from leapts_bench.suites import look_back_of
 
 LOG = "search.jsonl"
 
@@ -43,13 +44,13 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
     """Search for a recipe, and log every trial."""
     row = find(dataset)
     horizon = row.horizons[len(row.horizons) // 2]
-    assert row.input_size is not None, f"{dataset} has no look-back"
+    look_back = look_back_of(row.name)
     log = folder / LOG
-    survivors = candidates(row.name, row.series)
+    survivors = candidates(row.name, 1 if row.split is None else row.series)
     for rung, epochs in enumerate(_EPOCHS.get(row.name, _USUAL_EPOCHS)):
         lines = []
         for number, candidate in enumerate(survivors, 1):
-            run = _at(candidate, epochs).run(row.name, input_size=row.input_size, horizon=horizon, seed=1)
+            run = _at(candidate, epochs).run(row.name, input_size=look_back, horizon=horizon, seed=1)
             line = _tried(run, rung, log)
             lines.append((merit(line), number - 1))
             tell(f"{row.name} rung {rung}, {number}/{len(survivors)}: {merit(line):.4f} {candidate.model.options}")

@@ -3,9 +3,12 @@
 import statistics
 from collections.abc import Sequence
 
+from leapts.data.catalogue import find
+from leapts.metrics import owa
 from leapts_bench.markdown import NOT_RUN, cell, percent, place, plain, table
 from leapts_bench.published import AVERAGE, published
-from leapts_bench.suites import COMPONENTS, FULL, NO_HIGH_LEVEL, NO_SCHEDULING, TRACES
+from leapts_bench.results import Line
+from leapts_bench.suites import COMPONENTS, FULL, M4_GROUPS, NO_HIGH_LEVEL, NO_SCHEDULING, TRACES
 from leapts_bench.summary import Results, confidence_halfwidth, difference
 
 _LEVELS = (0.90, 0.95, 0.99)
@@ -26,6 +29,34 @@ def synthetic(of: Results) -> str:
                     row += [cell(here), plain(published("synthetic", dataset, horizon, metric, variant))]
                 rows.append(row)
     return table(["set", "variant", "horizon", "MSE here", "paper", "MAE here", "paper"], rows)
+
+
+def m4(of: Results) -> str:
+    """SMAPE, MASE and OWA of the paper's groups of frequencies, each series with the same weight."""
+    rows = []
+    for group, frequencies in M4_GROUPS.items():
+        found = [of.lines(f"M4-{name}", FULL, find(f"M4-{name}").horizons[0]) for name in frequencies]
+        row = [group]
+        here = m4_figures([lines[0] for lines in found]) if all(found) else {}
+        for metric in ("SMAPE", "MASE", "OWA"):
+            row += [plain(here.get(metric)) if here else NOT_RUN, plain(published("m4", group, "-", metric))]
+        rows.append(row)
+    return table(["group", "SMAPE here", "paper", "MASE here", "paper", "OWA here", "paper"], rows)
+
+
+def m4_figures(lines: Sequence[Line]) -> dict[str, float]:
+    """Figures of several frequencies together, and relative to Naive2 on the same series."""
+    counts = [line["test"]["series"] for line in lines]
+
+    def mean(part: str, metric: str) -> float:
+        return statistics.fmean([line[part][metric] for line in lines], weights=counts)
+
+    ours = mean("test", "smape"), mean("test", "mase")
+    return {
+        "SMAPE": ours[0],
+        "MASE": ours[1],
+        "OWA": owa(*ours, mean("naive2", "smape"), mean("naive2", "mase")),
+    }
 
 
 def ablation(of: Results) -> str:

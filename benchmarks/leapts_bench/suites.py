@@ -33,6 +33,25 @@ _HIGH_LEVEL_SETS = ("ILI", "Exchange", "ETTh1", "ETTh2", "ETTm1", "ETTm2", "Weat
 _TRACE_SETS = ("ILI", "Exchange", "ETTm1", "ETTm2", "Weather")
 
 
+M4_GROUPS = {
+    "Yearly": ("Yearly",),
+    "Quarterly": ("Quarterly",),
+    "Monthly": ("Monthly",),
+    "Others": ("Weekly", "Daily", "Hourly"),
+    "Average": ("Yearly", "Quarterly", "Monthly", "Weekly", "Daily", "Hourly"),
+}
+
+# Short series have little to look back on; long ones have weeks and days to see.
+_M4_HORIZONS_BACK = {
+    "M4-Yearly": 2,
+    "M4-Quarterly": 3,
+    "M4-Monthly": 3,
+    "M4-Weekly": 5,
+    "M4-Daily": 3,
+    "M4-Hourly": 5,
+}
+
+
 class Entry(NamedTuple):
     """A run and what a table calls it."""
 
@@ -59,10 +78,15 @@ def _entry(
     input_size: int | None = None,
 ) -> Entry:
     """The set's recipe at a horizon, with some of its options replaced."""
-    look_back = input_size or find(dataset).input_size
-    assert look_back is not None, f"{dataset} has no look-back"
     changed: Recipe = recipe(dataset).changed(options or {})
+    look_back = input_size or look_back_of(dataset)
     return Entry(variant, changed.run(dataset, input_size=look_back, horizon=horizon, seed=seed))
+
+
+def look_back_of(dataset: str) -> int:
+    """The paper's look-back; for M4, where it names none, a few horizons."""
+    row = find(dataset)
+    return row.input_size or _M4_HORIZONS_BACK[row.name] * row.horizons[0]
 
 
 def _main() -> Iterator[Entry]:
@@ -130,6 +154,12 @@ def _seeds() -> Iterator[Entry]:
                 yield _entry(dataset, horizon, seed=seed)
 
 
+def _m4() -> Iterator[Entry]:
+    for frequency in ("Hourly", "Weekly", "Yearly", "Daily", "Quarterly", "Monthly"):
+        dataset = f"M4-{frequency}"
+        yield _entry(dataset, find(dataset).horizons[0])
+
+
 SUITES: dict[str, Callable[[], Iterator[Entry]]] = {
     "main": _main,
     "synthetic": _synthetic,
@@ -137,4 +167,5 @@ SUITES: dict[str, Callable[[], Iterator[Entry]]] = {
     "ablation": _ablation,
     "sensitivity": _sensitivity,
     "seeds": _seeds,
+    "m4": _m4,
 }

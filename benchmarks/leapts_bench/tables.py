@@ -8,7 +8,7 @@ from leapts_bench import results
 from leapts_bench.markdown import NOT_RUN, cell, percent, place, plain, table
 from leapts_bench.published import AVERAGE, best_other, published
 from leapts_bench.results import Line
-from leapts_bench.studies import ablation, seeds, sensitivity, synthetic
+from leapts_bench.studies import ablation, m4, seeds, sensitivity, synthetic
 from leapts_bench.suites import FULL, PAPER_SETS, SUITES, Entry, entries
 from leapts_bench.summary import Figure, Results, difference
 
@@ -44,6 +44,7 @@ def render(suites: Entries, done: Mapping[str, Line]) -> str:
         "## Main results\n\n" + comparison("main", of["main"]),
         "### ILI without the last incomplete batch\n\n" + whole_batches(of["main"]),
         "### In the units of the data, and what it costs\n\n" + costs(of["main"]),
+        "## M4\n\n" + m4(of["m4"]),
         "## Synthetic scenarios\n\n" + synthetic(of["synthetic"]),
         "## Long look-back and horizons\n\nLook-back 720.\n\n" + comparison("long", of["long"]),
         "## Ablation\n\n" + ablation(of["ablation"]),
