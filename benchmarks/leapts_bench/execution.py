@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from leapts.data.borders import Split
 from leapts.data.catalogue import find
 from leapts_bench import results
 from leapts_bench.fitting import fit
@@ -45,23 +46,28 @@ def execute(run: Run) -> results.Line:
     }
 
 
-def trial(run: Run) -> results.Line:
-    """Fit and score on the validation part alone."""
+def trial(run: Run, splits: Sequence[Split | None] = ()) -> results.Line:
+    """Fit and score on the validation part alone; on several, when the set is to be cut in several ways."""
     started = time.perf_counter()
-    data = opened(run)
-    fitted = fit(run, data)
+    scores, parameters = [], 0
+    for borders in splits or [None]:
+        data = opened(run, borders)
+        fitted = fit(run, data)
+        scores.append(data.validation_scores(fitted.predictor).to_dict())
+        parameters = fitted.parameters
     return {
         **description(run),
-        "validation": data.validation_scores(fitted.predictor).to_dict(),
-        "parameters": fitted.parameters,
+        "validations": scores,
+        "parameters": parameters,
         "seconds": round(time.perf_counter() - started, 2),
     }
 
 
-def opened(run: Run) -> Benchmark | M4Benchmark:
+def opened(run: Run, borders: Split | None = None) -> Benchmark | M4Benchmark:
     """The run's data, under the protocol of its set."""
-    prepared = prepare_m4 if find(run.dataset).split is None else prepare
-    return prepared(run.dataset, input_size=run.input_size, horizon=run.horizon)
+    if find(run.dataset).split is None:
+        return prepare_m4(run.dataset, input_size=run.input_size, horizon=run.horizon)
+    return prepare(run.dataset, input_size=run.input_size, horizon=run.horizon, borders=borders)
 
 
 def description(run: Run) -> results.Line:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from leapts.data.borders import Span, Split
 from leapts.data.catalogue import find
 from leapts.data.loading import load_dataset
 from leapts.data.panel import Panel
@@ -55,21 +56,39 @@ class Benchmark:
         return AlignedWindows(matrix, self.input_size, self.horizon)
 
 
-def prepare(name: str, *, input_size: int, horizon: int, root: Path | None = None) -> Benchmark:
+def prepare(
+    name: str, *, input_size: int, horizon: int, borders: Split | None = None, root: Path | None = None
+) -> Benchmark:
     """Load a set of the catalogue and cut it.
+
+    Args:
+        name: The set.
+        input_size: The look-back.
+        horizon: The horizon.
+        borders: Where to cut; at the catalogue's borders if left out.
+        root: The data folder, if not the one that `LEAPTS_DATA` names.
 
     Raises:
         DataError: When its file is not there, or its test part is kept apart (M4 has a protocol of its own).
     """
     dataset = find(name)
-    if dataset.split is None:
+    borders = borders or dataset.split
+    if borders is None:
         raise DataError(f"{dataset.name} keeps its test part apart and cannot be cut by borders")
-    return cut(load_dataset(dataset, root), name, input_size=input_size, horizon=horizon)
+    return cut(load_dataset(dataset, root), borders, input_size=input_size, horizon=horizon)
 
 
-def cut(panel: Panel, name: str, *, input_size: int, horizon: int) -> Benchmark:
-    """Cut a panel at the borders of the catalogue's row of that name."""
-    borders = find(name).split
-    assert borders is not None, f"{name} has no borders"
+def cut(panel: Panel, borders: Split, *, input_size: int, horizon: int) -> Benchmark:
+    """Cut a panel, and learn its scaling from the training part."""
     split = split_at(panel, borders, input_size)
     return Benchmark(split, Scaler.fit(split.train), input_size, horizon)
+
+
+def folds(borders: Split, count: int) -> list[Split]:
+    """The training and validation parts cut anew, each time with an earlier validation part of the same size.
+
+    The last fold is the split itself; all keep its test part, which none of them trains or validates on.
+    """
+    size = borders.val.stop - borders.val.start
+    ends = [borders.train.stop - back * size for back in reversed(range(count))]
+    return [Split(Span(0, end), Span(end, end + size), borders.test) for end in ends]

@@ -5,14 +5,16 @@ Candidates are drawn from a seed of the set's name, so a search that was stopped
 
 import hashlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from leapts.data.borders import Split
 from leapts.data.catalogue import find
 from leapts_bench import results
 from leapts_bench.execution import trial
-from leapts_bench.recipes import Recipe, merit
+from leapts_bench.protocol import folds
+from leapts_bench.recipes import Recipe, merit, validations
 from leapts_bench.runs import LeapTSDesign, Learning, Run
 from leapts_bench.suites import look_back_of
 
@@ -24,9 +26,9 @@ _RANDOM = 10
 
 # Epochs of each rung: small sets need many, large ones show their order early.
 _EPOCHS = {
-    "ILI": (10.0, 30.0, 60.0),
-    "COVID": (10.0, 30.0, 60.0),
-    "Wiki": (6.0, 15.0, 30.0),
+    "ILI": (5.0, 15.0, 30.0),
+    "COVID": (5.0, 15.0, 30.0),
+    "Wiki": (3.0, 8.0, 16.0),
     "SP500": (2.0, 6.0, 12.0),
     "Exchange": (2.0, 6.0, 12.0),
     "ETTh1": (2.0, 6.0, 12.0),
@@ -39,6 +41,10 @@ _EPOCHS = {
 }
 _USUAL_EPOCHS = (0.5, 2.0, 6.0)
 
+# A tenth of fewer steps than this is too little to judge by: such sets are validated on three parts, one after another.
+_SHORT = 1000
+_FOLDS_OF_SHORT = 3
+
 
 def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
     """Search for a recipe, and log every trial."""
@@ -46,12 +52,14 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
     horizon = row.horizons[len(row.horizons) // 2]
     look_back = look_back_of(row.name)
     log = folder / LOG
+    short = row.length is not None and row.length < _SHORT
+    splits = folds(row.split, _FOLDS_OF_SHORT) if short and row.split is not None else []
     survivors = candidates(row.name, 1 if row.split is None else row.series)
     for rung, epochs in enumerate(_EPOCHS.get(row.name, _USUAL_EPOCHS)):
         lines = []
         for number, candidate in enumerate(survivors, 1):
             run = _at(candidate, epochs).run(row.name, input_size=look_back, horizon=horizon, seed=1)
-            line = _tried(run, rung, log)
+            line = _tried(run, splits, rung, log)
             lines.append((merit(line), number - 1))
             tell(f"{row.name} rung {rung}, {number}/{len(survivors)}: {merit(line):.4f} {candidate.model.options}")
         if rung < len(_SURVIVORS):
@@ -116,11 +124,11 @@ def _at(candidate: Recipe, epochs: float) -> Recipe:
     return Recipe(model=candidate.model, training=candidate.training.model_copy(update={"epochs": epochs}))
 
 
-def _tried(run: Run, rung: int, log: Path) -> results.Line:
+def _tried(run: Run, splits: Sequence[Split], rung: int, log: Path) -> results.Line:
     """The trial of a run, from the log where it is there."""
     for line in results.read(log):
-        if line["key"] == run.key:
+        if line["key"] == run.key and len(validations(line)) == max(1, len(splits)):
             return line
-    line = {**trial(run), "rung": rung}
+    line = {**trial(run, splits), "rung": rung}
     results.append(log, line)
     return line

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from leapts.data.borders import split_by_months
 from leapts.data.panel import Panel
 from leapts_bench.recipes import Recipe
 from leapts_bench.runs import LeapTSDesign, Learning, Run
+
+ETT_HOURLY = split_by_months(12, 4, 4, steps_per_day=24)
 
 TINY = Recipe(
     model=LeapTSDesign(options={"hidden_size": 8, "encoder_layers": 1}),

@@ -4,7 +4,8 @@ import torch
 from leapts.data.catalogue import find
 from leapts.data.panel import Panel
 from leapts.errors import DataError
-from leapts_bench.protocol import cut, prepare
+from leapts_bench.protocol import cut, folds, prepare
+from tests.bench.conftest import ETT_HOURLY
 
 
 # Borders as the benchmarks print them: where training ends, validation ends, and the test ends.
@@ -28,13 +29,13 @@ def test_splits_equal_the_published_borders(name: str, borders: tuple[int, int, 
     assert (row.split.train.stop, row.split.val.stop, row.split.test.stop) == borders
     panel = Panel.from_matrix(torch.zeros(1, row.length or 0, dtype=torch.float64) + torch.arange(row.length or 0))
     horizon = row.horizons[0]
-    test = cut(panel, name, input_size=row.input_size, horizon=horizon).test()
+    test = cut(panel, row.split, input_size=row.input_size, horizon=horizon).test()
     assert len(test) == windows - horizon + 1
 
 
 def test_what_is_forecast_lies_in_its_own_part() -> None:
     steps = Panel.from_matrix(torch.arange(14_400.0, dtype=torch.float64).repeat(2, 1))
-    data = cut(steps, "ETTh1", input_size=96, horizon=24)
+    data = cut(steps, ETT_HOURLY, input_size=96, horizon=24)
 
     def stretch(windows_name: str) -> tuple[int, int]:
         windows = getattr(data, windows_name)()
@@ -48,7 +49,7 @@ def test_what_is_forecast_lies_in_its_own_part() -> None:
 
 def test_scaling_knows_the_training_part_alone(panel: Panel) -> None:
     changed = Panel.from_matrix(torch.cat([panel.matrix()[:, :8640], 9 + panel.matrix()[:, 8640:]], 1))
-    one, other = (cut(series, "ETTh1", input_size=96, horizon=24).scaler for series in (panel, changed))
+    one, other = (cut(series, ETT_HOURLY, input_size=96, horizon=24).scaler for series in (panel, changed))
     assert torch.equal(one.mean, other.mean)
     assert torch.equal(one.deviation, other.deviation)
 
@@ -56,3 +57,12 @@ def test_scaling_knows_the_training_part_alone(panel: Panel) -> None:
 def test_a_set_with_its_test_kept_apart_is_refused() -> None:
     with pytest.raises(DataError, match="M4-Yearly keeps its test part apart"):
         prepare("M4-Yearly", input_size=12, horizon=6)
+
+
+def test_folds_move_the_validation_part_back_and_never_reach_the_test() -> None:
+    split = find("ILI").split
+    assert split is not None
+    first, second, last = folds(split, 3)
+    assert last == split
+    assert (first.train.stop, first.val, second.val) == (482, (482, 579), (579, 676))
+    assert all(fold.val.stop <= split.test.start for fold in (first, second, last))

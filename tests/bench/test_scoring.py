@@ -6,6 +6,7 @@ from torch import Tensor
 from leapts.data.panel import Panel
 from leapts_bench.protocol import Benchmark, cut
 from leapts_bench.scoring import Predicted, score
+from tests.bench.conftest import ETT_HOURLY
 
 
 class _Repeats:
@@ -21,7 +22,7 @@ class _Repeats:
 
 @pytest.fixture
 def data(panel: Panel) -> Benchmark:
-    return cut(panel, "ETTh1", input_size=96, horizon=36)
+    return cut(panel, ETT_HOURLY, input_size=96, horizon=36)
 
 
 def test_scores_equal_a_naive_loop_over_every_window(panel: Panel, data: Benchmark) -> None:

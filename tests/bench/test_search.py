@@ -1,7 +1,9 @@
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from leapts.data.borders import Split
 from leapts_bench import results, search
 from leapts_bench.execution import trial
 from leapts_bench.protocol import Benchmark
@@ -23,7 +25,8 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """The runs that were tried; a low learning rate and many epochs give the smallest error, so the best is known."""
     runs: list[Run] = []
 
-    def pretend(run: Run) -> results.Line:
+    def pretend(run: Run, splits: Sequence[Split]) -> results.Line:
+        assert not splits
         runs.append(run)
         return _line(run, 0, run.training.learning_rate / run.training.epochs)
 
@@ -63,6 +66,15 @@ def test_the_best_is_taken_however_long_it_was_trained() -> None:
         for recipe, rung, error in ((short, 0, 0.1), (long, 2, 0.3))
     ]
     assert chosen(lines)["ETTh1"] == short
+
+
+def test_a_trial_on_more_validation_parts_counts_before_a_smaller_error() -> None:
+    one, other = candidates("ILI", 7)[:2]
+    single = _line(one.run("ILI", input_size=36, horizon=24, seed=1), 2, 0.1)
+    several = _line(other.run("ILI", input_size=36, horizon=24, seed=1), 0, 0.3)
+    several["validations"] = [several.pop("validation")] * 3
+    assert merit(several) == pytest.approx(0.3)
+    assert chosen([several, single])["ILI"] == other
 
 
 def test_a_trial_never_opens_the_test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
