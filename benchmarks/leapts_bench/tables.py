@@ -50,6 +50,7 @@ def render(suites: Entries, done: Mapping[str, Line]) -> str:
         "## Ablation\n\n" + ablation(of["ablation"]),
         "## Sensitivity\n\nOn ETTm1, averages over the horizons.\n\n" + sensitivity(of["sensitivity"]),
         "## Seeds\n\n" + seeds(of["seeds"]),
+        "## Runs of earlier recipes\n\n" + superseded(suites, done),
     ]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
@@ -141,6 +142,28 @@ def costs(main: Results) -> str:
     said += "averaged as they are, so errors in units compare only within a row."
     headings = ["set", "horizon", "windows", "MSE", "MAE", "parameters", "leaps", "fit, s", "memory, MB"]
     return f"{said}\n\n{table(headings, rows)}" if rows else NOT_RUN
+
+
+def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
+    """The finished runs that no suite names any more, so that a recipe replaced after its test was opened shows."""
+    named = {entry.run.key for entries_ in suites.values() for entry in entries_}
+    lines = [line for key, line in done.items() if key not in named and "mse" in line["test"]]
+    if not lines:
+        return "None: no recipe was replaced after a test had been opened with it."
+    rows = [
+        [
+            line["run"]["dataset"],
+            str(line["run"]["horizon"]),
+            str(line["seed"]),
+            plain(line["test"]["mse"]),
+            plain(line["test"]["mae"]),
+            f"`{line['commit'][:10]}`",
+        ]
+        for line in lines
+    ]
+    said = "A search that was changed replaced the recipe of these runs after their test had been opened. They count "
+    said += "nowhere above; why each was replaced is in the decisions."
+    return f"{said}\n\n{table(['set', 'horizon', 'seed', 'MSE', 'MAE', 'commit'], rows)}"
 
 
 def _pair(metric: str) -> list[str]:

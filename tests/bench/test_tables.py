@@ -51,8 +51,19 @@ def write_golden() -> None:
 def _record(run: Run, mse: float, mae: float) -> None:
     scores = {"mse": mse, "mae": mae, "mse_original": 4 * mse, "mae_original": 2 * mae, "leaps": 1.5, "windows": 100}
     scores |= {"mse_whole_batches": mse - 0.1, "mae_whole_batches": mae - 0.05}
-    line = {"key": run.key, "run": run.model_dump(mode="json"), "seed": run.seed, "test": scores, "parameters": 1234}
-    costs = {"seconds": {"fit": 10.0, "test": 1.0}, "memory": {"imports": 300_000_000, "peak": 412_000_000}}
+    line = {
+        "key": run.key,
+        "commit": "0" * 40,
+        "run": run.model_dump(mode="json"),
+        "seed": run.seed,
+        "test": scores,
+        "parameters": 1234,
+    }
+    costs = {
+        "parameters": 1234,
+        "seconds": {"fit": 10.0, "test": 1.0},
+        "memory": {"imports": 300_000_000, "peak": 412_000_000},
+    }
     results.append(GOLDEN / "results.jsonl", {**line, **costs})
 
 
@@ -90,6 +101,14 @@ def test_a_set_counts_as_reached_only_when_both_metrics_are(page: str) -> None:
 
 def test_an_ablation_that_does_not_hold_is_said_plainly(page: str) -> None:
     assert "the full model is NOT the best: against it, w/o High-Level -1.2 %" in page
+
+
+def test_runs_of_a_replaced_recipe_are_listed_and_count_nowhere() -> None:
+    replaced = [entry for entry in MAIN if entry.run.dataset != "ILI"]
+    page = tables.render({"main": replaced, "ablation": ABLATION}, results.finished(GOLDEN))
+    above, listed = page.split("## Runs of earlier recipes")
+    assert "| ILI |" not in above
+    assert listed.count("| ILI |") == 4
 
 
 def test_only_seeds_that_ran_at_every_horizon_are_averaged() -> None:
