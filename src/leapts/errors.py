@@ -22,7 +22,11 @@ class DownloadError(LeapTSError, OSError):
 
 
 class TrainingError(LeapTSError, ArithmeticError):
-    """Training went wrong. The model keeps its last good weights."""
+    """Training went wrong. The model keeps its last good weights, and `report` says how far it came."""
+
+    def __init__(self, message: str, report: object = None) -> None:
+        super().__init__(message)
+        self.report = report
 
 
 class ModelFileError(LeapTSError, OSError):

@@ -25,7 +25,8 @@ def write_file(target: Path, content: bytes) -> None:
 
 
 def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
-    """Put a whole folder in place, instead of the one that is there, if any."""
+    """Put a whole folder in place, instead of the one that is there, if any; a link to a folder stays a link."""
+    target = target.resolve()
     temporary = _beside(target)
     try:
         temporary.mkdir()

@@ -159,6 +159,10 @@ class ConformalScores:
         }
         return {bound.column: middle + bound.side * reach[bound.level] for bound in bounds}
 
+    def of_last_group(self) -> "ConformalScores":
+        """The scores of the last group alone."""
+        return ConformalScores(self.scores[-1:, : int(self.counts[-1])].clone(), self.counts[-1:].clone())
+
     def to_tensors(self) -> dict[str, Tensor]:
         """Plain tensors, to be saved as they are."""
         return {"scores": self.scores.contiguous(), "counts": self.counts.contiguous()}

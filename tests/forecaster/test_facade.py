@@ -8,8 +8,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import torch
 
 from leapts import ConfigError, DataError, LeapTS, NotFittedError, TrainingError
+from leapts.training import TrainingStep
 from tests.forecaster.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
 
 BOTH = pytest.mark.parametrize("kind", [JOINT, APART], ids=["joint", "apart"])
@@ -313,8 +315,130 @@ def test_other_column_names_come_back() -> None:
 def test_another_frequency_is_refused(fitted: LeapTS) -> None:
     hourly = make_frame()
     hourly["ds"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(hourly.groupby("unique_id").cumcount(), unit="h")
-    with pytest.raises(DataError, match=r"fitted at freq='D', but this data has freq='h'"):
+    with pytest.raises(DataError, match=r"freq='D' does not fit series 'a'.*pass freq='h', as the stamps look"):
         fitted.predict(hourly)
+    other = LeapTS(**fitted.get_params()).read(hourly)
+    with pytest.raises(DataError, match=r"fitted at freq='D', but this data has freq='h'"):
+        fitted.predict(other)
+
+
+def test_new_history_need_not_show_the_frequency_again() -> None:
+    frame = make_frame()
+    frame["ds"] = frame.groupby("unique_id").cumcount().map(dict(enumerate(pd.bdate_range("2024-01-01", periods=160))))
+    model = make_forecaster(input_size=4, **APART).fit(frame)
+    assert model.fitted_.tail.freq == "B"
+    week = frame.groupby("unique_id").tail(4)
+    np.testing.assert_array_equal(model.predict(week)["LeapTS"], model.predict()["LeapTS"])
+
+
+@pytest.mark.parametrize("alias", ["y", "ds", "unique_id", "cutoff"])
+def test_an_alias_cannot_take_another_columns_place(alias: str) -> None:
+    with pytest.raises(ConfigError, match="is the name of another column"):
+        make_forecaster(alias=alias).fit(make_frame())
+
+
+def test_changed_options_wait_for_the_next_fit(apart: LeapTS) -> None:
+    model = LeapTS(**apart.get_params()).fit(make_frame())
+    before = model.predict()
+    pd.testing.assert_frame_equal(model.set_params(h=3).predict(), before)
+    assert len(model.fit(make_frame()).predict()) == 9
+
+
+def test_parts_of_the_model_may_be_given_by_kind_alone() -> None:
+    model = make_forecaster(model={"mixing": "none", "state": "rnn", "scheduling": "flat"}).fit(make_frame())
+    assert (model.fitted_.config.mixing.kind, model.fitted_.config.state.kind) == ("none", "rnn")
+    with pytest.raises(ConfigError, match=r"input_size is an option of its own: pass input_size=7"):
+        make_forecaster(model={"input_size": 7}).fit(make_frame())
+
+
+@pytest.mark.parametrize("val_size", [-20, -1, 1, H - 1])
+def test_held_out_steps_must_hold_a_window(val_size: int) -> None:
+    with pytest.raises(
+        ConfigError, match=rf"val_size={val_size} holds no window of 6 steps; hold out at least 6, or 0"
+    ):
+        make_forecaster(val_size=val_size, pad_short=True).fit(make_frame())
+
+
+def test_a_back_test_does_not_interpolate_towards_what_it_hides() -> None:
+    frame = make_frame()
+    place = frame.groupby("unique_id").cumcount()
+    frame.loc[(place >= 160 - H - 3) & (place < 160 - H), "y"] = np.nan
+    changed = frame.copy()
+    changed.loc[place >= 160 - H, "y"] = 1e6
+    model = make_forecaster(fill="interpolate", **APART)
+    honest, blinded = (model.cross_validation(data)["LeapTS"] for data in (frame, changed))
+    np.testing.assert_array_equal(honest, blinded)
+
+
+def test_what_is_held_out_has_no_part_in_scaling_and_grouping() -> None:
+    frame = make_frame()
+    wild = frame.copy()
+    wild.loc[wild.groupby("unique_id").cumcount() >= 150, "y"] *= 50
+    options: dict[str, Any] = {"val_size": 10, "model": {"state": {"kind": "cde", "clusters": 2}, "hidden_size": 8}}
+    calm, shaken = (make_forecaster(**options).fit(data).fitted_ for data in (frame, wild))
+    assert torch.equal(calm.scaler.mean, shaken.scaler.mean)
+    assert torch.equal(calm.scaler.deviation, shaken.scaler.deviation)
+    assert calm.clusters == shaken.clusters
+
+
+def test_intervals_are_measured_on_the_held_out_windows() -> None:
+    model = make_forecaster(val_size=10, **APART).fit(make_frame())
+    fitted = model.fitted_
+    assert fitted.scores is not None
+    panel = model.read(make_frame())
+    errors = []
+    for back in range(5):  # the windows of 6 steps within the last 10
+        known = panel.head(-(H + back))
+        actual = panel.tail(H + back).head(H).values.view(3, H)
+        errors.append((fitted.forecast(known).values - actual).abs() / fitted.scaler.deviation[:, None])
+    expected = torch.cat(errors).sort(0).values
+    torch.testing.assert_close(fitted.scores.scores[0].double(), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_values_out_of_all_proportion_are_refused_by_name(apart: LeapTS) -> None:
+    frame = make_frame()
+    frame.loc[frame["unique_id"] == "b", "y"] *= 1e25
+    with pytest.raises(DataError, match=r"series 'b' holds .*e\+26, which is 1e\+15 deviations or more"):
+        apart.predict(frame)
+
+
+def test_updates_are_fifths_of_the_first_fit_and_never_for_the_worse() -> None:
+    model = make_forecaster(max_steps=100, **APART).fit(make_frame())
+    for _ in range(3):
+        events: list[TrainingStep] = []
+        model.update(make_frame(), progress=events.append)
+        assert {event.max_steps for event in events} == {20}
+    with pytest.raises(ConfigError, match="max_steps"):
+        model.update(make_frame(), max_steps=0)
+    validations = dict(model.report_.validations)
+    best = model.report_.best_validation
+    assert best is not None
+    assert all(best <= score for score in validations.values())
+
+
+def test_an_update_on_other_series_keeps_intervals_for_all_of_them_together() -> None:
+    model = make_forecaster(val_size=60, **APART).fit(make_frame({"a": 400, "b": 400}))
+    model.update(make_frame({"c": 19, "d": 19, "e": 19, "f": 19}), max_steps=1)
+    forecast = model.predict(level=[80])
+    assert (forecast["LeapTS-hi-80"] > forecast["LeapTS"]).all()
+    assert model.fitted_.scores is not None
+    assert len(model.fitted_.scores.counts) == 1
+
+
+@pytest.mark.parametrize("options", [{"val_size": 0, "max_steps": 1}, {"training": {"val_check_steps": 1}}])
+@pytest.mark.parametrize("schedule", ["hierarchical", "none"])
+def test_divergence_is_caught_at_whatever_step_it_happens(options: dict[str, Any], schedule: str) -> None:
+    given = {**options, "training": {"gradient_clip": 1e30, **options.get("training", {})}}
+    model = make_forecaster(learning_rate=1e30, model={"mixing": "none", "scheduling": schedule}, **given)
+    with pytest.raises(TrainingError, match="are kept; try a learning_rate below"):
+        model.fit(make_frame())
+    assert np.isfinite(model.predict()["LeapTS"]).all()
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    model = make_forecaster(h=np.int64(4), random_seed=np.int64(3), learning_rate=np.float64(1e-3), **APART)
+    model.fit(make_frame()).save(tmp_path / "model")
+    pd.testing.assert_frame_equal(LeapTS.load(tmp_path / "model").predict(), model.predict())
 
 
 def test_clusters_are_found_from_the_training_series() -> None:

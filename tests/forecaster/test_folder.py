@@ -60,9 +60,26 @@ def test_saving_over_something_else_is_refused(model: LeapTS, tmp_path: Path) ->
     (tmp_path / "precious" / "thesis.txt").write_text("years of work")
     with pytest.raises(ModelFileError, match="exists and is not a model folder"):
         model.save(tmp_path / "precious")
+    (tmp_path / "precious" / "config.json").write_text('{"name": "my app"}')
+    with pytest.raises(ModelFileError, match="exists and is not a model folder"):
+        model.save(tmp_path / "precious")
     assert (tmp_path / "precious" / "thesis.txt").exists()
     with pytest.raises(ModelFileError, match="does not exist; make it first"):
         model.save(tmp_path / "no" / "where")
+
+
+def test_a_model_with_something_beside_it_is_not_replaced(model: LeapTS, saved: Path) -> None:
+    (saved / "notes.txt").write_text("do not lose")
+    with pytest.raises(ModelFileError, match="exists and is not a model folder"):
+        model.save(saved)
+
+
+def test_a_link_to_a_model_stays_a_link(model: LeapTS, saved: Path) -> None:
+    link = saved.parent / "latest"
+    link.symlink_to(saved)
+    model.save(link)
+    assert link.is_symlink()
+    assert sorted(path.name for path in saved.parent.iterdir()) == ["latest", "model"]
 
 
 def test_every_single_damaged_byte_of_the_configuration_is_caught(saved: Path) -> None:

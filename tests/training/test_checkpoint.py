@@ -115,6 +115,17 @@ def test_a_checkpoint_of_other_data_is_refused(data: Path, tmp_path: Path) -> No
         _model().fit(other, checkpoint_dir=tmp_path, resume=True)
 
 
+@pytest.mark.parametrize("place", [0.3, 0.6, 0.99])
+def test_a_flipped_bit_in_a_checkpoint_is_caught(data: Path, tmp_path: Path, place: float) -> None:
+    _model().fit(data, checkpoint_dir=tmp_path)
+    file = tmp_path / FILE_NAME
+    damaged = bytearray(file.read_bytes())
+    damaged[int(place * len(damaged))] ^= 0x04
+    file.write_bytes(damaged)
+    with pytest.raises(ModelFileError, match="cannot be read as a checkpoint"):
+        _model().fit(data, checkpoint_dir=tmp_path, resume=True)
+
+
 @pytest.mark.parametrize("keep", [0, 5, 100, -1])
 def test_a_damaged_checkpoint_is_refused(data: Path, tmp_path: Path, keep: int) -> None:
     _model().fit(data, checkpoint_dir=tmp_path)

@@ -14,7 +14,7 @@ from leapts.core import LeapTSModel
 from leapts.data.windows import AlignedWindows
 from leapts.errors import TrainingError
 from leapts.training import TrainingStep, mean_absolute_error, train
-from leapts.training.loop import _WindowOrder
+from leapts.training.loop import _seed, _WindowOrder
 
 LOOKBACK, HORIZON = 16, 8
 
@@ -80,6 +80,31 @@ def test_the_same_seed_trains_to_the_same_bits() -> None:
     one, other = _model(), _model()
     assert train(one, _waves(), _waves(200), _config()) == train(other, _waves(), _waves(200), _config())
     _assert_same_weights(one, other)
+
+
+def test_a_step_is_adam_on_the_clipped_huber_gradient_at_a_falling_rate() -> None:
+    model, by_hand = _model(), _model()
+    config = _config(max_steps=4, huber_delta=0.05, gradient_clip=0.001, learning_rate=3e-3)
+    train(model, _waves(), None, config)
+    optimizer = torch.optim.Adam(by_hand.parameters())
+    order = _WindowOrder(len(_waves()), config)
+    for step in range(4):
+        history, future = _waves().gather(order.batch(step))
+        generator = torch.Generator().manual_seed(_seed(config.random_seed, "exploration", step))
+        error = by_hand(history, generator) - future
+        small = error.abs() <= 0.05
+        loss = torch.where(small, error.square() / 2, 0.05 * (error.abs() - 0.025)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        norm = torch.stack([p.grad.norm() for p in by_hand.parameters() if p.grad is not None]).norm()
+        assert norm > 0.001, "nothing would be clipped"
+        for parameter in by_hand.parameters():
+            assert parameter.grad is not None
+            parameter.grad.mul_(0.001 / (norm + 1e-6))
+        optimizer.param_groups[0]["lr"] = 3e-3 * (0.01 + 0.99 * (1 + math.cos(math.pi * step / 4)) / 2)
+        optimizer.step()
+    for one, other in zip(model.parameters(), by_hand.parameters(), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
 
 
 def test_another_seed_takes_another_way() -> None:

@@ -36,7 +36,7 @@ class Scheduler(Protocol):
     max_leaps: int
 
     def draw(self, rows: int, like: Tensor, generator: Generator | None) -> Float[Tensor, "leaps rows noises"] | None:
-        """All randomness of one rollout, drawn up front so that a row's luck does not depend on its neighbours'.
+        """All randomness of one rollout, drawn up front so that it does not matter which rows are done when.
 
         Without a generator a scheduler is deterministic.
         """

@@ -141,9 +141,9 @@ class LeapTS:
             A frame of the kind that came in, with a row for each series and step; with the trace, both.
         """
         fitted = self._require_fitted()
-        panel = fitted.tail if df is None else self._read(df)
+        panel = fitted.tail if df is None else self._read(df, freq=fitted.tail.freq)
         forecast = fitted.forecast(panel, "leaps" if return_trace else "nothing")
-        frame = forecast_frame(forecast.panel, self._columns(fitted, forecast, level, quantiles), self.h)
+        frame = forecast_frame(forecast.panel, self._columns(fitted, forecast, level, quantiles), fitted.config.h)
         return (frame, trace_frame(forecast)) if return_trace else frame
 
     def cross_validation(
@@ -161,7 +161,7 @@ class LeapTS:
         """Forecast the last windows of the data as if they were not known yet. The fitted model is not touched.
 
         Args:
-            df: The data.
+            df: The data. Gaps that `fill` would interpolate are filled with the last value before them.
             n_windows: How many windows, counted back from the end.
             step_size: How far apart they are; by default `h`, so that they do not overlap.
             refit: Whether to fit anew before every window, instead of once before the first.
@@ -177,7 +177,8 @@ class LeapTS:
         step = self.h if step_size is None else step_size
         if n_windows < 1 or step < 1:
             raise ConfigError(f"n_windows={n_windows} and step_size={step} must be at least 1")
-        panel = self._read(df)
+        # Interpolation would draw a line to values a cutoff hides; the last value looks back alone.
+        panel = self._read(df, fill="ffill" if self.fill == "interpolate" else None)
         held_out = self.h + step * (n_windows - 1)
         require_length(panel, held_out + self.h + 1, f"{n_windows} windows of {self.h} steps and something to fit on")
 
@@ -206,7 +207,9 @@ class LeapTS:
             progress: Called after every step.
         """
         fitted = self._require_fitted()
-        self._fitted = continue_fit(fitted, self._read(df), max_steps=max_steps, progress=progress)
+        self._fitted = continue_fit(
+            fitted, self._read(df, freq=fitted.tail.freq), max_steps=max_steps, progress=progress
+        )
         return self
 
     def calibrate(self, df: Any) -> Self:
@@ -216,7 +219,7 @@ class LeapTS:
             df: History with at least one window of `input_size + h` steps in every series.
         """
         fitted = self._require_fitted()
-        panel = fitted.accepted(self._read(df))
+        panel = fitted.accepted(self._read(df, freq=fitted.tail.freq))
         self._fitted = fitted.with_scores(calibrated(fitted, panel))
         return self
 
@@ -242,7 +245,8 @@ class LeapTS:
         Args:
             df: As for `fit`; a panel is taken as it is.
         """
-        return self._read(df)
+        freq = self._fitted.tail.freq if hasattr(self, "_fitted") else None
+        return self._read(df, freq=freq)
 
     @property
     def fitted_(self) -> Fitted:
@@ -283,7 +287,7 @@ class LeapTS:
             raise NotFittedError("this LeapTS is not fitted yet; call fit first, or load a saved model")
         return self._fitted
 
-    def _read(self, df: Any) -> Panel:
+    def _read(self, df: Any, *, freq: str | int | None = None, fill: Fill | None = None) -> Panel:
         if isinstance(df, Panel):
             return df
         options = PanelOptions(
@@ -291,13 +295,16 @@ class LeapTS:
             time_col=self.time_col,
             target_col=self.target_col,
             layout=self.layout,
-            freq=self.freq,
-            fill=self.fill,
+            freq=self.freq if freq is None else freq,
+            fill=self.fill if fill is None else fill,
             duplicates=self.duplicates,
         )
         return read_panel(df, options)
 
     def _fit_options(self) -> FitOptions:
+        taken = {self.id_col, self.time_col, self.target_col, "cutoff"}
+        if self.alias in taken:
+            raise ConfigError(f"alias={self.alias!r} is the name of another column; choose another")
         given = {"max_steps": self.max_steps, "batch_size": self.batch_size, "learning_rate": self.learning_rate}
         return FitOptions(
             h=self.h,

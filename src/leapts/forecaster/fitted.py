@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float64, Int64
+from jaxtyping import Float32, Float64, Int64
 from torch import Tensor
 
 from leapts.config import ModelConfig, TrainingConfig
@@ -21,6 +21,9 @@ from leapts.training import TrainingReport
 
 # So many rows (windows of single series) go through the model at a time.
 _ROWS_AT_A_TIME = 16384
+
+# In deviations of a series; the sum of squares of a window of such values still fits single precision.
+_FARTHEST = 1e15
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,7 +48,7 @@ class Fitted:
 
     def windows(self, panel: Panel, *, step: int = 1) -> Windows | AlignedWindows:
         """The windows of a panel, standardised, as the model wants them."""
-        values = self.scaler_for(panel).transform(panel)
+        values = _standardised(self.scaler_for(panel), panel)
         if self.is_joint:
             matrix = values.view(len(panel), -1)
             return AlignedWindows(matrix, self.config.input_size, self.config.h, step=step)
@@ -75,7 +78,7 @@ class Fitted:
         panel = self.accepted(panel)
         scaler = self.scaler_for(panel)
         tail = panel.tail(self.config.input_size)
-        values = scaler.transform(tail)
+        values = _standardised(scaler, tail)
         if self.is_joint:
             batches = [values.view(1, len(panel), -1)]
         else:
@@ -111,7 +114,7 @@ class Fitted:
 
     def _own_series(self, panel: Panel) -> Panel:
         """The model's own series in their order, which is what a model that mixes them needs."""
-        cure = "give all of them over the same stamps, or fit with mixing='none'"
+        cure = "give all of them over the same stamps, or fit with model={'mixing': 'none'}"
         missing = [name for name in self.tail.series if name not in set(panel.series)]
         if missing:
             raise DataError(
@@ -147,6 +150,23 @@ class PanelForecast:
     coarse: Float64[Tensor, "series h"] | None
     scale: Float64[Tensor, "series"]  # of each series, for intervals
     trace: ScheduleTrace | None
+
+
+def _standardised(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:
+    """A panel's values in deviations of their series.
+
+    Raises:
+        DataError: When a value is so far from what its series was fitted on that its square leaves single precision.
+    """
+    values = scaler.transform(panel)
+    if len(values) and not float(values.abs().max()) < _FARTHEST:
+        row = int((~(values.abs() < _FARTHEST)).nonzero()[0])
+        series = int(torch.searchsorted(panel.offsets, row, right=True)) - 1
+        raise DataError(
+            f"series {quoted(panel.series[series])} holds {float(panel.values[row]):g}, which is {_FARTHEST:g} "
+            "deviations or more from what the model was fitted on; correct it, or fit again"
+        )
+    return values
 
 
 def tail_of(panel: Panel, steps: int) -> Panel:

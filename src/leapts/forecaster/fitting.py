@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from leapts.assembly import build_model
-from leapts.config import ModelConfig
+from leapts.config import ModelConfig, TrainingConfig
 from leapts.core import cluster_variates
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
@@ -60,6 +60,10 @@ def fit_panel(
     """
     if options.h < 1:
         raise ConfigError(f"h={options.h} is no horizon; forecast at least 1 step")
+    if options.val_size is not None and not (options.val_size == 0 or options.val_size >= options.h):
+        raise ConfigError(
+            f"val_size={options.val_size} holds no window of {options.h} steps; hold out at least {options.h}, or 0"
+        )
     require_length(panel, options.h + 2, f"a horizon of {options.h} and something to look back on")
     picked = pick_options(
         panel,
@@ -91,9 +95,9 @@ def fit_panel(
             progress=progress,
             checkpoint=checkpoint,
         )
-    except TrainingError:
-        if on_failure is not None:
-            on_failure(fitted)
+    except TrainingError as error:
+        if on_failure is not None and isinstance(error.report, TrainingReport):
+            on_failure(replace(fitted, report=error.report))
         raise
     fitted = replace(fitted, report=report)
     return fitted.with_scores(calibrated(fitted, split.val) if validation is not None else None)
@@ -102,21 +106,24 @@ def fit_panel(
 def continue_fit(fitted: Fitted, panel: Panel, *, max_steps: int | None, progress: Progress | None) -> Fitted:
     """Train a copy of the fitted model further on newer data."""
     panel = fitted.accepted(panel)
-    config = fitted.training
-    steps = max_steps or max(1, config.max_steps // 5)
-    config = config.model_copy(update={"max_steps": steps, "val_check_steps": min(config.val_check_steps, steps)})
-    model = build_model(fitted.config, seed=0, clusters=fitted.clusters)
+    first = fitted.training
+    steps = max(1, first.max_steps // 5) if max_steps is None else max_steps
+    checks = min(first.val_check_steps, max(steps, 1))
+    config = TrainingConfig(**{**first.model_dump(), "max_steps": steps, "val_check_steps": checks})
+    model = build_model(fitted.config, seed=0, clusters=fitted.clusters).float()
     model.load_state_dict(fitted.model.state_dict())
     lookback, h = fitted.config.input_size, fitted.config.h
     val_size = h if int(panel.lengths.min()) >= lookback + 2 * h else 0
     split = split_by_sizes(panel, val_size=val_size, test_size=0, input_size=lookback)
-    updated = replace(
-        fitted, model=model, training=config, scaler=fitted.scaler_for(panel), tail=tail_of(panel, lookback)
-    )
+    updated = replace(fitted, model=model, scaler=fitted.scaler_for(split.train), tail=tail_of(panel, lookback))
     validation = _validation_windows(updated, split.val if val_size else None)
-    report = train(model, updated.windows(split.train), validation, config, progress=progress)
+    report = train(model, updated.windows(split.train), validation, config, progress=progress, beat_start=True)
     updated = replace(updated, report=report)
-    return updated.with_scores(calibrated(updated, split.val) if validation is not None else fitted.scores)
+    if validation is not None:
+        return updated.with_scores(calibrated(updated, split.val))
+    # Scores of single series go by the series of the fit; for others, those of all of them together remain.
+    same = fitted.scores is None or panel.series == fitted.tail.series
+    return updated.with_scores(fitted.scores if same or fitted.scores is None else fitted.scores.of_last_group())
 
 
 def calibrated(fitted: Fitted, panel: Panel) -> ConformalScores:
@@ -150,7 +157,8 @@ def _untrained(panel: Panel, train_part: Panel, picked: Picked, options: FitOpti
     return Fitted(
         config=picked.model,
         training=picked.training,
-        model=build_model(picked.model, seed=picked.training.random_seed, clusters=clusters),
+        # Data reach a model in single precision, whatever the default of the program around it.
+        model=build_model(picked.model, seed=picked.training.random_seed, clusters=clusters).float(),
         clusters=clusters,
         scaler=scaler,
         tail=tail_of(panel, picked.model.input_size),

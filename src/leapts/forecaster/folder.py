@@ -44,7 +44,7 @@ def save(fitted: Fitted, params: dict[str, Any], path: Path) -> None:
     tail = fitted.tail
     config = {
         "schema": SCHEMA,
-        "params": to_jsonable_python(params),
+        "params": to_jsonable_python(params, fallback=lambda number: number.item()),
         "model": fitted.config.model_dump(mode="json"),
         "training": fitted.training.model_dump(mode="json"),
         "clusters": fitted.clusters,
@@ -72,10 +72,20 @@ def require_place(path: Path) -> None:
     Raises:
         ModelFileError: When something else than a model is in the way, or the folder above is missing.
     """
-    if path.exists() and not (path / CONFIG).is_file():
+    if path.exists() and not _is_model(path):
         raise ModelFileError(f"{path} exists and is not a model folder; choose another name, or remove it")
     if not path.parent.is_dir():
         raise ModelFileError(f"the folder {path.parent} does not exist; make it first")
+
+
+def _is_model(path: Path) -> bool:
+    """Whether a folder is one of ours through and through, so that replacing it can lose nothing else."""
+    try:
+        names = {file.name for file in path.iterdir()}
+        config = json.loads((path / CONFIG).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return names <= {CONFIG, WEIGHTS, CARD} and isinstance(config, dict) and "weights_sha256" in config
 
 
 def load(path: Path) -> tuple[Fitted, dict[str, Any]]:
@@ -141,7 +151,7 @@ def _tensors(fitted: Fitted) -> dict[str, Tensor]:
 def _fitted(config: dict[str, Any], tensors: dict[str, Tensor]) -> Fitted:
     model_config, data = ModelConfig(**config["model"]), config["data"]
     clusters = None if config["clusters"] is None else tuple(config["clusters"])
-    model = build_model(model_config, seed=0, clusters=clusters)
+    model = build_model(model_config, seed=0, clusters=clusters).float()
     model.load_state_dict(_under("model.", tensors))
     scores = _under("scores.", tensors)
     first: np.ndarray[Any, Any] = tensors["tail.first"].numpy()

@@ -60,6 +60,14 @@ def pick_options(
         model: Further options of the model, as given.
         training: Options of the training, as given.
     """
+    for name in ("h", "input_size"):
+        if name in model:
+            raise ConfigError(f"{name} is an option of its own: pass {name}={model[name]}, not in model=")
+    # A part may be given by its kind alone: mixing="none".
+    parts = {
+        name: {"kind": model[name]} for name in ("mixing", "scheduling", "state") if isinstance(model.get(name), str)
+    }
+    model = {**model, **parts}
     chooser = _Chooser()
     shortest = int(panel.lengths.min())
     val = chooser.given_or("val_size", val_size, *_val_size(shortest, h))

@@ -1,5 +1,6 @@
 """A checkpoint is one file with everything training needs to go on as if it had never stopped."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -45,15 +46,16 @@ class Checkpoint:
         tensors |= {f"kept.{name}": value for name, value in state.kept.items()}
         for number, moments in optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{number}.{name}": value for name, value in moments.items()}
+        tensors = {name: value.contiguous() for name, value in tensors.items()}
         record = {
             "schema": _SCHEMA,
+            "sha256": _digest(tensors),
             "fingerprint": self.fingerprint,
             "report": state.report.to_dict(),
             "looks_without_better": state.looks_without_better,
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        contiguous = {name: value.contiguous() for name, value in tensors.items()}
-        write_file(self.path, save(contiguous, metadata={"record": json.dumps(record)}))
+        write_file(self.path, save(tensors, metadata={"record": json.dumps(record)}))
 
     def restore(self, model: LeapTSModel, optimizer: torch.optim.Optimizer) -> TrainingState:
         """Bring model and optimiser to the kept state.
@@ -80,11 +82,22 @@ class Checkpoint:
         try:
             with safe_open(self.path, framework="pt") as file:
                 record = json.loads((file.metadata() or {})["record"])
-                return record, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if record["sha256"] != _digest(tensors):
+                raise ValueError("its content does not match its digest")
+            return record, tensors
         except (SafetensorError, OSError, KeyError, ValueError) as error:
             raise ModelFileError(
                 f"{self.path} cannot be read as a checkpoint ({error}); start again without resuming"
             ) from error
+
+
+def _digest(tensors: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

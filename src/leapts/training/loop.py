@@ -67,6 +67,7 @@ def train(
     *,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
+    beat_start: bool = False,
 ) -> TrainingReport:
     """Fit the model in place, and leave it with the weights that did best on the validation windows.
 
@@ -77,6 +78,7 @@ def train(
         config: How.
         progress: Called after every step.
         checkpoint: Where to keep the state, and to go on from if it holds one.
+        beat_start: Whether the weights at the start are worth keeping, so that others must do better to replace them.
 
     Raises:
         TrainingError: When the loss stops being a number; the model then has its last good weights.
@@ -86,20 +88,23 @@ def train(
     if checkpoint is not None and checkpoint.exists():
         state = checkpoint.restore(model, optimizer)
     report = state.report
+    if beat_start and validation is not None and report.steps == 0:
+        report.best_validation = mean_absolute_error(model, validation)
     order = _WindowOrder(len(training), config)
     while report.steps < config.max_steps and not report.stopped_early:
-        loss = _learn(model, optimizer, training.gather(order.batch(report.steps)), config, report.steps)
+        batch = training.gather(order.batch(report.steps))
+        loss = _learn(model, optimizer, batch, config, report.steps)
         if not math.isfinite(loss):
-            model.load_state_dict(state.kept)
-            raise TrainingError(
-                f"the loss became {loss} at step {report.steps + 1} of {config.max_steps}; the weights of step "
-                f"{report.best_step} are kept; try a learning_rate below {config.learning_rate:g}"
-            )
+            raise _diverged(model, state, config, f"the loss became {loss} at step {report.steps + 1}")
         report.steps += 1
         state.losses_since_look.append(loss)
         score = None
         if report.steps % config.val_check_steps == 0 or report.steps == config.max_steps:
+            if not _forecasts_numbers(model, batch):
+                raise _diverged(model, state, config, f"the forecasts stopped being numbers by step {report.steps}")
             score = None if validation is None else mean_absolute_error(model, validation)
+            if score is not None and not math.isfinite(score):
+                raise _diverged(model, state, config, f"the validation error became {score} at step {report.steps}")
             state.look(model, score, config.patience)
             if checkpoint is not None:
                 checkpoint.save(model, optimizer, state)
@@ -107,6 +112,16 @@ def train(
             progress(TrainingStep(report.steps, config.max_steps, loss, score, report.best_validation))
     model.load_state_dict(state.kept)
     return report
+
+
+def _diverged(model: LeapTSModel, state: TrainingState, config: TrainingConfig, what: str) -> TrainingError:
+    """Back to the last good weights, and what to say."""
+    model.load_state_dict(state.kept)
+    return TrainingError(
+        f"{what} of {config.max_steps}; the weights of step {state.report.best_step} are kept; "
+        f"try a learning_rate below {config.learning_rate:g}",
+        state.report,
+    )
 
 
 def mean_absolute_error(model: LeapTSModel, windows: WindowSource) -> float:
@@ -119,6 +134,12 @@ def mean_absolute_error(model: LeapTSModel, windows: WindowSource) -> float:
         total += float(error.abs().sum(dtype=torch.float64))
         count += error.numel()
     return total / count
+
+
+@torch.no_grad()
+def _forecasts_numbers(model: LeapTSModel, batch: Batch) -> bool:
+    """Whether the weights still forecast finite values; a step can ruin them after its loss was taken."""
+    return bool(model(batch.history).isfinite().all())
 
 
 def _learn(
