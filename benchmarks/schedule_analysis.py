@@ -1,7 +1,7 @@
 """The paper's analyses of schedules: what moves the state, which scales, how many leaps, and how states group.
 
-Each set is fitted on its first four fifths (the last eighth of them chooses the weights) and analysed on the last fifth,
-with look-back 96 and horizon 48. The sets that come as files are read from the folder LEAPTS_DATA names.
+Each set is fitted on its first four fifths (the last eighth of them chooses the weights) and analysed on the last
+fifth, with look-back 96 and horizon 48. The sets that come as files are read from the folder LEAPTS_DATA names.
 
 Run it:  python benchmarks/schedule_analysis.py [set ...]
 """
