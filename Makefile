@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help test check format speed clean
+.PHONY: help demo test check format speed bench bench-table clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -16,15 +17,18 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
+demo: $(READY) ## fit, forecast and trace the bundled weather data
+	$(BIN)/leapts demo
+
 test: $(READY) ## run the whole test suite
-	$(BIN)/pytest
+	$(PYTEST)
 
 check: $(READY) ## lint, format check, types, layers, tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(PYTEST)
 
 format: $(READY) ## format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
@@ -32,6 +36,13 @@ format: $(READY) ## format the code and mend what the linter can
 
 speed: $(READY) ## measure the model against its own matrix products (ratios, one thread)
 	$(BIN)/python benchmarks/core_speed.py
+
+SUITE ?= main
+bench: $(READY) ## do the runs of a suite that are not done: make bench SUITE=main, with LEAPTS_DATA set
+	$(BIN)/python -m leapts_bench run $(SUITE)
+
+bench-table: $(READY) ## render docs/benchmarks.md from the results, without training
+	$(BIN)/python -m leapts_bench table
 
 clean: ## remove the virtual environment and the caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

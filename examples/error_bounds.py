@@ -80,7 +80,7 @@ def bounds(horizon: int, growth: float, local_error: LocalError) -> Bounds:
 
 
 def main() -> None:
-    """A table of the bounds over 48 steps, for a local error in proportion to the length at first, then above it."""
+    """A table of the bounds over 48 steps, for a local error that outgrows the length of the leap."""
     print(f"{'growth':>7} {'direct':>8} {'recursive':>10} {'scheduled':>10}  leaps")
     for growth in (1.01, 1.02, 1.03, 1.05, 1.1):
         found = bounds(48, growth, lambda length: 0.01 * length * (1 + (length / 30) ** 2))

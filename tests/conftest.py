@@ -1,8 +1,13 @@
 """Turns on the shape checks written in signatures, for every test; users never pay for them."""
 
+import os
+
 import torch
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
+
+# Programs the tests start compute with one thread too: several side by side would wait for each other.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 install_import_hook(["leapts.core", "leapts.intervals", "leapts.baselines"], "beartype.beartype")
 

@@ -142,3 +142,24 @@ def test_a_missing_extra_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_unknown_model_is_named() -> None:
     with pytest.raises(ConfigError, match="no statistical baseline 'AutoMagic'; there are AutoETS, AutoTheta"):
         statistical_baselines(4, ["AutoMagic"])
+
+
+def test_neural_baselines_learn_a_wave_and_keep_series_apart() -> None:
+    pytest.importorskip("neuralforecast", reason="neuralforecast is not installed")
+    from leapts.baselines import NeuralBaseline, neural_baselines
+
+    time = torch.arange(120.0, dtype=torch.float64)
+    values = torch.cat([torch.sin(time / 2), 10 + 5 * torch.cos(time[:90] / 3)])
+    for baseline in neural_baselines(12):
+        quick = NeuralBaseline(baseline.model, 12, baseline.name, max_steps=150)
+        forecast = quick.forecast(values, torch.tensor([0, 120, 210]), 4)
+        ahead = torch.arange(4.0, dtype=torch.float64)
+        expected = torch.stack([torch.sin((120 + ahead) / 2), 10 + 5 * torch.cos((90 + ahead) / 3)])
+        assert (forecast - expected).abs().mean() < 1.0, baseline.name
+
+
+def test_neural_baselines_that_are_not_there_are_named() -> None:
+    from leapts.baselines import neural_baselines
+
+    with pytest.raises(ConfigError, match="no neural baseline 'Oracle'; there are DLinear, NHITS"):
+        neural_baselines(12, models=["Oracle"])

@@ -1,7 +1,8 @@
 """What drives the leaps: the paper's analyses of schedules, on any data.
 
 Windows are put in order of their volatility, in units of each series' deviation: how much the look-back changes from
-step to step, or how far it strays from its mean. The paper does not say which; `docs/decisions/analysis.md` compares.
+step to step, or how far it strays from its mean. The paper does not say which it means; `docs/decisions/analysis.md`
+compares.
 """
 
 from collections.abc import Sequence

@@ -1,15 +1,19 @@
-"""What a back-test compares with: forecasts that need no training.
+"""What a back-test compares with.
 
 A baseline forecasts all series of a panel at once, from its flat values and offsets. `Naive` and `SeasonalNaive` are
-always there; `statistical_baselines` takes exponential smoothing and Theta from statsforecast, an optional extra.
+always there; `statistical_baselines` takes exponential smoothing and Theta from statsforecast, `neural_baselines`
+DLinear and N-HiTS from neuralforecast, both optional extras.
 """
 
+import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
@@ -17,10 +21,11 @@ from torch import Tensor
 from leapts.errors import ConfigError, DataError
 
 STATISTICAL_MODELS = ("AutoETS", "AutoTheta")
+NEURAL_MODELS = ("DLinear", "NHITS")
 
 
 class Baseline(Protocol):
-    """A forecast that needs no training."""
+    """A forecast made from history alone."""
 
     @property
     def name(self) -> str:
@@ -146,14 +151,106 @@ def statistical_baselines(season: int, models: Sequence[str] = STATISTICAL_MODEL
         ImportError: When statsforecast is not installed.
         ConfigError: When there is no such model.
     """
-    for name in models:
-        if name not in STATISTICAL_MODELS:
-            raise ConfigError(f"there is no statistical baseline {name!r}; there are {', '.join(STATISTICAL_MODELS)}")
+    _check_names("statistical", models, STATISTICAL_MODELS)
     try:
         from statsforecast import models as statistical
     except ImportError as error:
         raise ImportError("the statistical baselines need: pip install 'leapts[stats]'") from error
     return tuple(StatisticalBaseline(getattr(statistical, name)(season_length=season), season, name) for name in models)
+
+
+@dataclass(frozen=True, eq=False)
+class NeuralBaseline:
+    """A model of neuralforecast, trained on all series together before every forecast.
+
+    Attributes:
+        model: The neuralforecast class.
+        season: Steps to a season; the look-back is four of them or twice the horizon.
+        name: What its column is called.
+        max_steps: Steps of training.
+    """
+
+    model: Any
+    season: int
+    name: str
+    max_steps: int = 300
+
+    def forecast(
+        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"], h: int
+    ) -> Float64[Tensor, "series h"]:
+        """The `h` steps that follow each series."""
+        from neuralforecast import NeuralForecast
+
+        _check(values, offsets, h)
+        lengths = offsets.diff()
+        frame = pd.DataFrame(
+            {
+                "unique_id": torch.arange(len(lengths)).repeat_interleave(lengths).numpy(),
+                "ds": (torch.arange(len(values)) - offsets[:-1].repeat_interleave(lengths)).numpy(),
+                "y": values.numpy(),
+            }
+        )
+        # Its trainer talks about itself on every occasion; a baseline is asked for its forecast alone.
+        quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary", "enable_checkpointing"), False)
+        with (
+            warnings.catch_warnings(),
+            _silence("lightning_fabric", "pytorch_lightning", "pytorch_lightning.utilities.rank_zero"),
+        ):
+            warnings.simplefilter("ignore")
+            model = self.model(
+                h=h,
+                input_size=max(2 * h, min(4 * self.season, 192)),
+                max_steps=self.max_steps,
+                scaler_type="standard",
+                start_padding_enabled=True,
+                accelerator="cpu",
+                alias=self.name,
+                **quiet,
+            )
+            trained = NeuralForecast(models=[model], freq=1)
+            trained.fit(frame)
+            forecast = trained.predict().sort_values(["unique_id", "ds"], kind="stable")
+        return torch.from_numpy(forecast[self.name].to_numpy(np.float64)).view(len(lengths), h)
+
+
+def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tuple[NeuralBaseline, ...]:
+    """DLinear and N-HiTS, as neuralforecast has them.
+
+    Args:
+        season: Steps to a season; 1 for none.
+        models: Which ones: `DLinear`, `NHITS`.
+
+    Raises:
+        ImportError: When neuralforecast is not installed.
+        ConfigError: When there is no such model.
+    """
+    _check_names("neural", models, NEURAL_MODELS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from neuralforecast import models as neural
+    except ImportError as error:
+        raise ImportError("the neural baselines need: pip install 'leapts[neural]'") from error
+    return tuple(NeuralBaseline(getattr(neural, name), season, name) for name in models)
+
+
+@contextmanager
+def _silence(*names: str) -> Iterator[None]:
+    """Nothing below an error from these loggers, for the time being."""
+    before = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
+
+
+def _check_names(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
+    for name in asked:
+        if name not in known:
+            raise ConfigError(f"there is no {kind} baseline {name!r}; there are {', '.join(known)}")
 
 
 def _check(values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"], h: int) -> None:

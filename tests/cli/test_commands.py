@@ -193,7 +193,7 @@ def test_predict_shows_a_person_the_first_rows_of_each(
 def test_backtest_compares_from_the_same_cutoffs(leapts: Leapts, data: Path, tmp_path: Path) -> None:
     file = tmp_path / "cv.csv"
     arguments = ["backtest", data, "--horizon", 6, "--windows", 3, "--level", 80, "-o", file, *FEW_STEPS]
-    result = leapts(*arguments, "--no-statistical")
+    result = leapts(*arguments, "--no-statistical", "--no-neural")
     assert (result.code, result.err) == (0, "note: MASE leaves out 2 series without a change in the history\n")
     for word in ("LeapTS", "SeasonalNaive", "MAE", "RMSE", "MASE", "seconds", "inside 80 %", str(file)):
         assert word in result.out
@@ -206,7 +206,7 @@ def test_backtest_compares_from_the_same_cutoffs(leapts: Leapts, data: Path, tmp
 
 def test_backtest_gives_programs_json(leapts: Leapts, data: Path) -> None:
     arguments = ["backtest", data, "--horizon", 6, "--windows", 2, "--step-size", 3, "--level", 80, *FEW_STEPS]
-    answer = json.loads(leapts(*arguments, "--refit", "--json", "--no-statistical").out)
+    answer = json.loads(leapts(*arguments, "--refit", "--json", "--no-statistical", "--no-neural").out)
     ours, naive = answer["models"][:2]
     assert (ours["name"], naive["name"], answer["step_size"], answer["season"]) == ("LeapTS", "SeasonalNaive", 3, 7)
     assert naive["mae"] < 1e-3

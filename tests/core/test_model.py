@@ -140,10 +140,10 @@ def test_one_window_of_one_variate_and_no_window_at_all() -> None:
 @EVERY_LEARNED_VARIANT
 def test_the_exported_program_takes_any_batch_and_agrees(schedule: str, state: str) -> None:
     model = make_model(schedule, state, mixing={"kind": "mlp"}, variate_identity=True)
-    batch = torch.export.Dim("batch", min=2, max=4096)
+    batch = torch.export.Dim("batch", min=1, max=4096)
     with jaxtyping_off():
         program = torch.export.export(model, (make_history(4),), dynamic_shapes=({0: batch},))
-    for size in (2, 5, 33):
+    for size in (1, 2, 33):
         history = make_history(size, seed=size)
         torch.testing.assert_close(program.module()(history), model.forecast(history).values, atol=1e-5, rtol=1e-5)
 

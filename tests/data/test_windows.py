@@ -86,3 +86,11 @@ def test_series_too_short_for_a_window_are_refused() -> None:
         Windows(*flat([5, 3]), 8, 4)
     with pytest.raises(DataError, match=r"the series have 5 steps, too few for a window of 8 \+ 4; shorten"):
         AlignedWindows(torch.zeros(2, 5), 8, 4)
+
+
+def test_every_row_of_an_aligned_window_knows_its_series() -> None:
+    windows = AlignedWindows(torch.arange(12.0).view(3, 4), 2, 1)
+    index = torch.tensor([1, 0])
+    history = windows.gather(index).history.flatten(0, 1)
+    assert windows.series_of(index).tolist() == [0, 1, 2, 0, 1, 2]
+    assert torch.equal(history[:, 0].div(4, rounding_mode="floor").long(), windows.series_of(index))

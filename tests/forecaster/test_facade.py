@@ -144,6 +144,20 @@ def test_intervals_nest_around_the_forecast(fitted: LeapTS) -> None:
     assert (np.diff(ordered, axis=1) >= 0).all()
 
 
+def test_series_with_windows_enough_have_intervals_of_their_own() -> None:
+    frame = make_frame({"a": 400, "b": 400})
+    noise = np.random.default_rng(0).normal(size=len(frame)) * np.where(frame["unique_id"] == "b", 3.0, 0.0)
+    frame["y"] = frame["y"] + noise * (frame.groupby("unique_id").cumcount() >= 360)  # wild when it is held out
+    model = make_forecaster(val_size=60, **APART).fit(frame)
+    assert model.fitted_.scores is not None
+    assert len(model.fitted_.scores.counts) == 3  # a, b, and all of them for strangers
+    forecast = model.predict(level=[80])
+    widths = (forecast["LeapTS-hi-80"] - forecast["LeapTS-lo-80"]).groupby(forecast["unique_id"]).mean()
+    assert widths["b"] > 2 * widths["a"]
+    stranger = model.predict(make_frame({"x": 60}), level=[80])
+    assert (stranger["LeapTS-hi-80"] > stranger["LeapTS"]).all()
+
+
 def test_quantiles_are_the_bounds_of_intervals(fitted: LeapTS) -> None:
     by_level, by_quantile = fitted.predict(level=[80]), fitted.predict(quantiles=[0.1, 0.9])
     np.testing.assert_array_equal(by_quantile["LeapTS-lo-80"], by_level["LeapTS-lo-80"])
@@ -205,6 +219,14 @@ def test_cross_validation_forecasts_each_window_from_what_came_before(fitted: Le
     assert (cv["ds"] > cv["cutoff"]).all()
     merged = cv.merge(frame, on=["unique_id", "ds"], suffixes=("", "_true"))
     np.testing.assert_array_equal(merged["y"], merged["y_true"])
+
+
+def test_cross_validation_reports_the_coverage_reached(fitted: LeapTS) -> None:
+    cv, reached = fitted.cross_validation(make_frame(), n_windows=4, level=[80, 50], return_coverage=True)
+    inside = (cv["LeapTS-lo-80"] <= cv["y"]) & (cv["y"] <= cv["LeapTS-hi-80"])
+    assert list(reached) == [50, 80]
+    assert reached[80] == pytest.approx(inside.mean())
+    assert 0 < reached[50] <= reached[80] <= 1
 
 
 def test_cross_validation_never_looks_ahead() -> None:

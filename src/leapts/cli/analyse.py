@@ -39,7 +39,7 @@ def analyse(
     ] = None,
     windows: Annotated[int, typer.Option(min=1, help="How many windows to look at, at most.")] = 20_000,
     plot: Annotated[Path | None, typer.Option(help="A PNG, SVG or PDF file for a figure.")] = None,
-    threads: options.Threads = None,
+    threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught

@@ -39,6 +39,9 @@ def backtest(
     statistical: Annotated[
         bool, typer.Option(help="Compare with exponential smoothing and Theta, if leapts[stats] is installed.")
     ] = True,
+    neural: Annotated[
+        bool, typer.Option(help="Compare with DLinear and N-HiTS, if leapts[neural] is installed.")
+    ] = True,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A CSV or Parquet file for all forecasts.")
     ] = None,
@@ -55,7 +58,7 @@ def backtest(
     max_steps: options.MaxSteps = None,
     learning_rate: options.LearningRate = None,
     seed: options.Seed = 1,
-    threads: options.Threads = None,
+    threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
@@ -88,7 +91,7 @@ def backtest(
     )
     source = read_source(data, reading)
     season = season or source.season
-    baselines, missing = _baselines(season, statistical=statistical)
+    baselines, missing = _baselines(season, statistical=statistical, neural=neural)
     fits: list[LeapTS] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -131,19 +134,21 @@ def backtest(
         say(f"report    {report}")
 
 
-def _baselines(season: int, *, statistical: bool) -> tuple[list["Baseline"], list[str]]:
+def _baselines(season: int, *, statistical: bool, neural: bool) -> tuple[list["Baseline"], list[str]]:
     """What to compare with, and a remark on each kind that is not installed."""
-    from leapts.baselines import SeasonalNaive, statistical_baselines
+    from leapts.baselines import SeasonalNaive, neural_baselines, statistical_baselines
 
     found: list[Baseline] = [SeasonalNaive(season)]
     missing = []
-    if statistical:
+    for kind, wanted, make in (
+        ("statistical", statistical, statistical_baselines),
+        ("neural", neural, neural_baselines),
+    ):
         try:
-            found.extend(statistical_baselines(season))
+            found.extend(make(season) if wanted else ())
         except ImportError as error:
             # The cause tells a library that is not there from one that is broken.
-            missing.append(f"not compared with statistical models: {error} ({error.__cause__})")
-    # Neural baselines join here, once there is an extra that brings them.
+            missing.append(f"not compared with {kind} models: {error} ({error.__cause__})")
     return found, missing
 
 

@@ -22,7 +22,7 @@ Example:
 def demo(
     out: Annotated[Path, typer.Option(help="The folder to write to; made if it is not there.")] = Path("leapts-demo"),
     max_steps: options.MaxSteps = None,
-    threads: options.Threads = None,
+    threads: options.Threads = 1,
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:

@@ -12,7 +12,7 @@ from leapts.cli.options import Fitting, Reading
 from leapts.cli.report import Page, require_page
 from leapts.cli.sources import read_source
 from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_json
-from leapts.errors import ConfigError
+from leapts.errors import ConfigError, TrainingError
 
 if TYPE_CHECKING:
     from leapts import LeapTS
@@ -49,7 +49,7 @@ def fit(
     ] = None,
     report: Page = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from what --checkpoint holds.")] = False,
-    threads: options.Threads = None,
+    threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
@@ -84,7 +84,11 @@ def fit(
     model = fitting.forecaster(reading)
     if resume and checkpoint is not None and not _holds_state(checkpoint):
         note(f"there is no state in {checkpoint} yet; starting afresh")
-    seconds = fit_with_bar(model, panel, checkpoint=checkpoint, resume=resume)
+    try:
+        seconds = fit_with_bar(model, panel, checkpoint=checkpoint, resume=resume)
+    except TrainingError as error:
+        model.save(out)
+        raise TrainingError(f"{error}; the model with those weights is in {out}") from error
     model.save(out)
     if report is not None:
         from leapts.report import write_report

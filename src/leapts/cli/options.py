@@ -107,7 +107,7 @@ ValSize = Annotated[
 MaxSteps = Annotated[int | None, typer.Option(min=1, help="Steps of training. [picked if left out]")]
 LearningRate = Annotated[float | None, typer.Option(help="Of the first step; it falls from there.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed, the same forecast.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="Threads to compute with. [torch's choice]")]
+Threads = Annotated[int, typer.Option(min=1, help="Threads to compute with; more pay on wide data alone.")]
 Config = Annotated[
     Path | None,
     typer.Option(
@@ -193,12 +193,15 @@ def config_tables(context: typer.Context) -> Mapping[str, Mapping[str, Any]]:
     return tables
 
 
-def use_threads(count: int | None) -> None:
-    """Compute with so many threads; with torch's own choice, if not told."""
-    if count is not None:
-        import torch
+def use_threads(count: int) -> None:
+    """Compute with so many threads.
 
-        torch.set_num_threads(count)
+    One is the default: the products of most models are too small to share, and beside another program that computes,
+    threads that wait for each other cost many times what they bring.
+    """
+    import torch
+
+    torch.set_num_threads(count)
 
 
 def whole_levels(levels: list[float] | None) -> list[int | float]:

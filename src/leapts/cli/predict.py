@@ -36,7 +36,7 @@ def predict(
         Path | None,
         typer.Option(help="A CSV or Parquet file for the trace, one row for each leap; or JSON, for Perfetto."),
     ] = None,
-    threads: options.Threads = None,
+    threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught

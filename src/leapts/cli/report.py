@@ -42,7 +42,7 @@ def report(
     most_series: Annotated[int, typer.Option(min=1, help="How many series to show at most.")] = 500,
     level: options.Levels = None,
     title: Annotated[str, typer.Option(help="The page's title.")] = "LeapTS report",
-    threads: options.Threads = None,
+    threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught

@@ -128,6 +128,10 @@ class AlignedWindows:
     def __len__(self) -> int:
         return self._count
 
+    def series_of(self, index: Int64[Tensor, " batch"]) -> Int64[Tensor, " rows"]:
+        """Which series each row of these windows belongs to: every window has all of them."""
+        return torch.arange(len(self.matrix)).repeat(len(index))
+
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
         """Cuts out the windows of these numbers.
 

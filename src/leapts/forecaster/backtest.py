@@ -1,13 +1,16 @@
 """Forecasting the past as if it were not known yet."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
+import torch
 
 from leapts.data.frames import long_frame
 from leapts.data.panel import Panel
 from leapts.forecaster.fitted import Fitted, PanelForecast
+from leapts.intervals import Level, coverage, interval_bounds
 
 Columns = dict[str, np.ndarray[Any, Any]]
 
@@ -55,3 +58,18 @@ def backtest(
     order = np.argsort(merged["series"], kind="stable")
     merged = {name: values[order] for name, values in merged.items()}
     return long_frame(panel, merged.pop("series"), merged.pop("stamps"), merged)
+
+
+def coverage_reached(frame: Any, levels: Sequence[Level], alias: str, target_col: str) -> dict[Level, float]:
+    """For each level, the share of a back-test's actual values that lie inside their interval."""
+    table = nw.from_native(frame, eager_only=True)
+
+    def values(column: str) -> torch.Tensor:
+        return torch.from_numpy(np.array(table.get_column(column).to_numpy(), dtype=np.float64))
+
+    actual = values(target_col)
+    sides = {(bound.level, bound.side): bound.column for bound in interval_bounds(levels, alias)}
+    return {
+        level: coverage(values(sides[level, -1]), values(sides[level, 1]), actual)
+        for level in sorted({level for level, _ in sides})
+    }

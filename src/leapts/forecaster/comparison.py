@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import torch
 
 from leapts.baselines import Baseline
 from leapts.data.frames import panel_frame
 from leapts.data.panel import Panel
-from leapts.forecaster.backtest import cutoffs
+from leapts.forecaster.backtest import coverage_reached, cutoffs
 from leapts.forecaster.facade import LeapTS
-from leapts.intervals import Level, coverage, interval_bounds
+from leapts.intervals import Level
 from leapts.metrics import evaluate
 from leapts.training import Progress
 
@@ -109,7 +108,7 @@ def compare(
         target_col=style.target_col,
     )
     overall = {row["metric"]: row for row in nw.from_native(scored.overall, eager_only=True).iter_rows(named=True)}
-    reached = _coverage(frame, model.alias, level, style.target_col)
+    reached = coverage_reached(frame.to_native(), level, model.alias, style.target_col)
     return Comparison(
         frame=frame.to_native(),
         scores=tuple(
@@ -125,15 +124,3 @@ def compare(
         ),
         without_scale=int(overall["mase"]["left_out"]),
     )
-
-
-def _coverage(frame: nw.DataFrame[Any], alias: str, levels: Sequence[Level], target_col: str) -> dict[Level, float]:
-    def values(column: str) -> torch.Tensor:
-        return torch.from_numpy(np.array(frame.get_column(column).to_numpy(), dtype=np.float64))
-
-    actual = values(target_col)
-    sides = {(bound.level, bound.side): bound.column for bound in interval_bounds(levels, alias)}
-    return {
-        level: coverage(values(sides[level, -1]), values(sides[level, 1]), actual)
-        for level in sorted({level for level, _ in sides})
-    }

@@ -13,7 +13,7 @@ from leapts.data.panel import Panel
 from leapts.data.validation import read_panel, require_length
 from leapts.errors import ConfigError, NotFittedError
 from leapts.forecaster import folder
-from leapts.forecaster.backtest import backtest
+from leapts.forecaster.backtest import backtest, coverage_reached
 from leapts.forecaster.fitted import Fitted, PanelForecast
 from leapts.forecaster.fitting import FitOptions, calibrated, continue_fit, fit_panel
 from leapts.forecaster.picking import Pick
@@ -154,6 +154,7 @@ class LeapTS:
         step_size: int | None = None,
         refit: bool = False,
         level: Sequence[Level] | None = None,
+        return_coverage: bool = False,
         progress: Progress | None = None,
         on_fit: Callable[["LeapTS"], None] | None = None,
     ) -> Any:
@@ -165,11 +166,13 @@ class LeapTS:
             step_size: How far apart they are; by default `h`, so that they do not overlap.
             refit: Whether to fit anew before every window, instead of once before the first.
             level: Intervals to give, in percent.
+            return_coverage: Whether to say too how much of the actual values the intervals of each level held.
             progress: Called after every step of training.
             on_fit: Given each model that was fitted, before it forecasts.
 
         Returns:
-            A frame with the columns of a forecast, the cutoff, and the actual values.
+            A frame with the columns of a forecast, the cutoff, and the actual values; with the coverage, both, the
+            latter as `{80: 0.79, 95: 0.94}`.
         """
         step = self.h if step_size is None else step_size
         if n_windows < 1 or step < 1:
@@ -189,7 +192,10 @@ class LeapTS:
         def columns(fitted: Fitted, forecast: PanelForecast) -> dict[str, np.ndarray[Any, Any]]:
             return self._columns(fitted, forecast, level, None)
 
-        return backtest(panel, self.h, n_windows, step, fit=fit, refit=refit, columns=columns)
+        frame = backtest(panel, self.h, n_windows, step, fit=fit, refit=refit, columns=columns)
+        if not return_coverage:
+            return frame
+        return frame, coverage_reached(frame, level or [], self.alias, panel.style.target_col)
 
     def update(self, df: Any, *, max_steps: int | None = None, progress: Progress | None = None) -> Self:
         """Go on training from the present weights on newer data; the scaling of known series stays.
@@ -325,5 +331,6 @@ class LeapTS:
                     "no windows were held out, so there is nothing to measure intervals by; "
                     "fit with val_size=, or call calibrate(df) with newer data"
                 )
-            columns |= fitted.scores.around(forecast.values, forecast.scale, bounds)
+            groups = fitted.score_groups(forecast.panel)
+            columns |= fitted.scores.around(forecast.values, forecast.scale, bounds, groups)
         return {name: values.numpy() for name, values in columns.items()}

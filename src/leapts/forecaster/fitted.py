@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from leapts.config import ModelConfig, TrainingConfig
@@ -100,7 +100,7 @@ class Fitted:
         Raises:
             DataError: Naming the series that stand in the way.
         """
-        if not self.pad_short:
+        if self.is_joint or not self.pad_short:
             require_length(panel, self.config.input_size, f"a forecast from a look-back of {self.config.input_size}")
         if panel.freq != self.tail.freq:
             raise DataError(
@@ -124,6 +124,14 @@ class Fitted:
         panel = panel.select(self.tail.series)
         panel.matrix()  # refuses series that are not aligned
         return panel
+
+    def score_groups(self, panel: Panel) -> Int64[Tensor, " series"]:
+        """Which group of calibration scores each series of a panel goes by."""
+        count = 1 if self.scores is None else len(self.scores.counts)
+        if count == 1:
+            return torch.zeros(len(panel), dtype=torch.int64)
+        known = {name: index for index, name in enumerate(self.tail.series)}
+        return torch.tensor([known.get(name, count - 1) for name in panel.series])
 
     def with_scores(self, scores: ConformalScores | None) -> "Fitted":
         """The same, with other calibration scores."""

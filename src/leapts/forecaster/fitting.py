@@ -19,7 +19,7 @@ from leapts.data.windows import AlignedWindows, Windows
 from leapts.errors import ConfigError, DataError, TrainingError
 from leapts.forecaster.fitted import Fitted, tail_of
 from leapts.forecaster.picking import Picked, pick_options
-from leapts.intervals import ConformalScores
+from leapts.intervals import ConformalScores, groups_by_series
 from leapts.training import Checkpoint, Progress, TrainingReport, train
 
 # Looking at more validation windows than this tells no more about which weights are best.
@@ -120,16 +120,27 @@ def continue_fit(fitted: Fitted, panel: Panel, *, max_steps: int | None, progres
 
 
 def calibrated(fitted: Fitted, panel: Panel) -> ConformalScores:
-    """How far off the model is on windows it was not fitted on, per step of the horizon."""
+    """How far off the model is on windows it was not fitted on, for each step of the horizon.
+
+    Series with windows enough are measured each for itself, otherwise all together in units of their deviation.
+    """
     windows = fitted.windows(panel)
     variates = len(panel) if fitted.is_joint else 1
     step = max(1, len(windows) * variates // _MOST_CALIBRATION_ROWS)
     index = torch.arange(0, len(windows), step)
-    errors = []
+    errors, owners = [], []
     for some in index.split(max(1, 8192 // variates)):
         batch = windows.gather(some)
         errors.append((fitted.model.forecast(batch.history).values - batch.future).flatten(0, 1))
-    residuals = torch.cat(errors)
+        owners.append(windows.series_of(some))
+    residuals, series = torch.cat(errors), torch.cat(owners)
+    if panel.series == fitted.tail.series:
+        own = groups_by_series(torch.bincount(series, minlength=len(panel)), fitted.config.h)
+        if int(own.max()) > 0:
+            # One group for each series, and after them one for series that were not there.
+            residuals = torch.cat([residuals, residuals])
+            series = torch.cat([series, torch.full_like(series, len(panel))])
+            return ConformalScores.fit(residuals, torch.ones(len(residuals)), series)
     return ConformalScores.fit(residuals, torch.ones(len(residuals)))
 
 

@@ -54,7 +54,8 @@ class ReportContents:
             that was not in it at all.
         held_out: How many steps before the end of the fit's data were held out to choose the weights by.
         left_out: How many series of the data are not shown.
-        widths: For each level of intervals, half their width at each step, in deviations of a series.
+        groups: For each series, which group's intervals it goes by.
+        widths: For each level of intervals, half their width for each group and step, in deviations of a series.
     """
 
     model: LeapTS
@@ -63,6 +64,7 @@ class ReportContents:
     unseen: Integers
     held_out: int
     left_out: int
+    groups: Integers
     widths: dict[Level, Floats]
 
     @property
@@ -128,6 +130,8 @@ def collect(
     known_to_their_end = [h + step * number for number in reversed(range(wanted - 1))]
     taken = _take_cutoffs(fitted, source, names, [*known_to_their_end, 0])
     shown = min(max(fitted.config.input_size, 2 * h), 4 * h)
+    # Only the groups of the series shown are of interest, and most models have a single one.
+    used, groups = np.unique(fitted.score_groups(panel).numpy(), return_inverse=True)
     return ReportContents(
         model=model,
         panel=panel.tail(shown + taken[0].after),
@@ -135,7 +139,8 @@ def collect(
         unseen=_unseen(fitted, panel.tail(taken[0].after + 1)),
         held_out=_held_out(model),
         left_out=len(every) - len(panel),
-        widths=_widths(fitted, level),
+        groups=groups,
+        widths=_widths(fitted, level, used),
     )
 
 
@@ -200,12 +205,12 @@ def _held_out(model: LeapTS) -> int:
     return int(picked.get("val_size", model.val_size or 0))
 
 
-def _widths(fitted: Fitted, level: Sequence[Level]) -> dict[Level, Floats]:
+def _widths(fitted: Fitted, level: Sequence[Level], groups: Integers) -> dict[Level, Floats]:
     scores = fitted.scores
     if scores is None:
         return {}
     possible = [one for one in sorted(level) if windows_needed(one) <= int(scores.counts.min())]
-    return {one: _numpy(scores.half_widths(one)[0]) for one in possible}
+    return {one: _numpy(scores.half_widths(one))[groups] for one in possible}
 
 
 def _numpy(values: Tensor) -> Floats:

@@ -38,7 +38,9 @@ def encoded(contents: ReportContents) -> dict[str, Any]:
         "longest": _longest(contents),
         "gate": None if contents.gate is None else round(contents.gate, 4),
         "levels": list(contents.widths),
-        "widths": [[_short(width) for width in widths] for widths in contents.widths.values()],
+        "widths": [
+            [[_short(width) for width in group] for group in widths.tolist()] for widths in contents.widths.values()
+        ],
         "heldOut": contents.held_out,
         "leftOut": contents.left_out,
         "afters": [cutoff.after for cutoff in contents.cutoffs],
@@ -101,6 +103,7 @@ def _series(contents: ReportContents, clocks: list[list[int]]) -> list[dict[str,
                 "clock": known_clocks.setdefault(clock, len(known_clocks)),
                 "unseen": None if unseen == NEVER_SEEN else unseen,
                 "scale": 1.0,
+                "group": int(contents.groups[row]),
                 **{field: [None] * len(contents.cutoffs) for field in ("final", "coarse", "leaps", "error")},
             }
         )

@@ -54,6 +54,7 @@ class Schedules:
 
 class _Scored(NamedTuple):
     kind: str
+    group: int
     final: Floats
     coarse: Floats
     last_value: Floats
@@ -75,14 +76,14 @@ def measure_errors(contents: ReportContents) -> Errors | None:
     for kind in kinds:
         fair = [row for row in rows if row.kind == kind]
         if fair:
-            final = np.stack([row.final for row in fair])
+            final, groups = np.stack([row.final for row in fair]), [row.group for row in fair]
             return Errors(
                 kind=kind,
                 windows=len(fair),
                 final=final.mean(0),
                 coarse=np.mean([row.coarse for row in fair], axis=0),
                 last_value=np.mean([row.last_value for row in fair], axis=0),
-                coverage={level: (final <= width).mean(0) for level, width in contents.widths.items()},
+                coverage={level: (final <= widths[groups]).mean(0) for level, widths in contents.widths.items()},
             )
     return None
 
@@ -120,7 +121,8 @@ def _scored(contents: ReportContents) -> Iterator[_Scored]:
         coarse = final if forecast.coarse is None else _off(contents, cutoff, _array(forecast.coarse))
         last = _off(contents, cutoff, contents.last_value(cutoff)[:, None].repeat(contents.model.h, axis=1))
         for place, row in enumerate(cutoff.rows):
-            yield _Scored(_kind(contents, int(row), cutoff.after), final[place], coarse[place], last[place])
+            kind, group = _kind(contents, int(row), cutoff.after), int(contents.groups[row])
+            yield _Scored(kind, group, final[place], coarse[place], last[place])
 
 
 def _kind(contents: ReportContents, row: int, after: int) -> Kind:

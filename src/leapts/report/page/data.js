@@ -67,7 +67,7 @@ function forecastOf(seriesIndex, cutoff, shown = SHOWN) {
     past: values.slice(from, at),
     actual: values.slice(at, at + DATA.h),
     stamps: stampsOf(series.clock).slice(from, at + DATA.h),
-    bands: DATA.levels.map((level, i) => ({ level, widths: DATA.widths[i].map((width) => width * series.scale) })),
+    bands: DATA.levels.map((level, i) => ({ level, widths: DATA.widths[i][series.group].map((width) => width * series.scale) })),
     leaps: leapsOf(series, cutoff),
     kind: kindOf(series, cutoff),
   };

@@ -1,0 +1,108 @@
+"""The command line.
+
+    python -m leapts_bench run SUITE [--workers 2] [--only DATASET ...] [--seed N ...]
+    python -m leapts_bench status
+    python -m leapts_bench table
+    python -m leapts_bench search [DATASET ...]
+
+The data sets are in the folder that `LEAPTS_DATA` names.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+
+from leapts.data.catalogue import find
+from leapts.data.loading import data_folder, stored_file
+from leapts.errors import LeapTSError
+from leapts_bench import execution, recipes, results, tables
+from leapts_bench.runs import Run
+from leapts_bench.search import LOG, search
+from leapts_bench.suites import SUITES, entries
+
+_ROOT = Path(__file__).parents[2]
+_RESULTS = _ROOT / "benchmarks" / "results"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; 1 when something failed."""
+    torch.set_num_threads(1)
+    options = _parser().parse_args(arguments)
+    try:
+        match options.command:
+            case "run":
+                return _run(options)
+            case "status":
+                _status(options.results)
+            case "table":
+                tables.write(options.results, options.out)
+            case "search":
+                for dataset in options.dataset:
+                    search(dataset, options.results, tell=_tell)
+                recipes.write(results.read(options.results / LOG))
+            case _:  # one run, handed over by `run`
+                print(execution.work(Run.model_validate_json(sys.stdin.read()), options.target))
+    except LeapTSError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="leapts_bench", description="The paper's experiments.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="do the runs of a suite that are not done")
+    run.add_argument("suite", choices=SUITES)
+    run.add_argument("--workers", type=int, default=2, help="processes at a time, each with one thread")
+    run.add_argument("--only", nargs="+", metavar="DATASET", help="these sets alone")
+    run.add_argument("--seed", nargs="+", type=int, help="these seeds alone")
+    status = commands.add_parser("status", help="how much of each suite is done")
+    table = commands.add_parser("table", help="render the tables from the results, without any training")
+    table.add_argument("--out", type=Path, default=_ROOT / "docs" / "benchmarks.md")
+    look = commands.add_parser("search", help="search for recipes on validation windows")
+    look.add_argument("dataset", nargs="*", help="none: only write the recipes anew from the log")
+    for command in (run, status, table, look):
+        command.add_argument("--results", type=Path, default=_RESULTS, help="the folder of the results")
+    work = commands.add_parser("work")
+    work.add_argument("target", type=Path)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    wanted = [
+        entry.run
+        for entry in entries(options.suite)
+        if (options.only is None or entry.run.dataset in options.only)
+        and (options.seed is None or entry.run.seed in options.seed)
+    ]
+    missing = {name for name in dict.fromkeys(run.dataset for run in wanted) if not _is_here(name)}
+    for name in sorted(missing):
+        _tell(f"{name} is not in the data folder: its runs are left out")
+    runs = [run for run in wanted if run.dataset not in missing]
+    target = options.results / f"{options.suite}.jsonl"
+    failed = execution.work_all(runs, target, workers=options.workers, tell=_tell)
+    if failed:
+        _tell(f"{failed} failed; the same command tries them again")
+    return int(failed > 0)
+
+
+def _is_here(name: str) -> bool:
+    dataset = find(name)
+    return dataset.kind != "files" or stored_file(dataset, data_folder(), dataset.parts[0]) is not None
+
+
+def _status(folder: Path) -> None:
+    done = results.finished(folder)
+    for suite in SUITES:
+        keys = {entry.run.key for entry in entries(suite)}
+        print(f"{suite:12} {len(keys & done.keys()):4} of {len(keys)} runs done")
+
+
+def _tell(message: str) -> None:
+    print(message, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

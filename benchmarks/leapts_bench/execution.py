@@ -1,0 +1,122 @@
+"""Doing runs: one in this process, or many in processes of their own, each with one thread.
+
+A process for each run makes its peak memory its own, and a crash its own business.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from leapts.data.borders import Split
+from leapts.data.catalogue import find
+from leapts_bench import results
+from leapts_bench.fitting import fit
+from leapts_bench.m4 import M4Benchmark, prepare_m4
+from leapts_bench.protocol import Benchmark, prepare
+from leapts_bench.runs import Run
+
+Tell = Callable[[str], None]
+
+
+def execute(run: Run) -> results.Line:
+    """Fit, then open the test part once; returns the line of the result."""
+    before = _peak()
+    started = time.perf_counter()
+    data = opened(run)
+    fitted = fit(run, data)
+    trained = time.perf_counter()
+    validation = data.validation_scores(fitted.predictor)
+    scoring = time.perf_counter()
+    test = data.test_scores(fitted.predictor)
+    reference = {"naive2": data.naive2_scores().to_dict()} if isinstance(data, M4Benchmark) else {}
+    return {
+        **description(run),
+        "test": test.to_dict(),
+        **reference,
+        "validation": validation.to_dict(),
+        "training": fitted.report,
+        "parameters": fitted.parameters,
+        "seconds": {"fit": round(trained - started, 2), "test": round(time.perf_counter() - scoring, 2)},
+        "memory": {"imports": before, "peak": _peak()},
+    }
+
+
+def trial(run: Run, splits: Sequence[Split | None] = ()) -> results.Line:
+    """Fit and score on the validation part alone; on several, when the set is to be cut in several ways."""
+    started = time.perf_counter()
+    scores, parameters = [], 0
+    for borders in splits or [None]:
+        data = opened(run, borders)
+        fitted = fit(run, data)
+        scores.append(data.validation_scores(fitted.predictor).to_dict())
+        parameters = fitted.parameters
+    return {
+        **description(run),
+        "validations": scores,
+        "parameters": parameters,
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+
+
+def opened(run: Run, borders: Split | None = None) -> Benchmark | M4Benchmark:
+    """The run's data, under the protocol of its set."""
+    if find(run.dataset).split is None:
+        return prepare_m4(run.dataset, input_size=run.input_size, horizon=run.horizon)
+    return prepare(run.dataset, input_size=run.input_size, horizon=run.horizon, borders=borders)
+
+
+def description(run: Run) -> results.Line:
+    """What every line says first: which run, and by which code."""
+    return {"key": run.key, "run": run.model_dump(mode="json"), "seed": run.seed, **results.provenance()}
+
+
+def work(run: Run, target: Path) -> str:
+    """Do a run unless it is done or being done, and record it; says which of these it was."""
+    with results.claimed(target.parent, run.key) as mine:
+        if not mine:
+            return "in work elsewhere"
+        if run.key in results.finished(target.parent):
+            return "done before"
+        line = execute(run)
+        results.append(target, line)
+    shown = [f"{name} {line['test'][name]:.4f}" for name in ("mse", "mae", "smape", "mase") if name in line["test"]]
+    return f"{', '.join(shown)} in {line['seconds']['fit']:.0f} s"
+
+
+def work_all(runs: Sequence[Run], target: Path, *, workers: int, tell: Tell) -> int:
+    """Do all runs that are not done, so many at a time.
+
+    Returns:
+        How many failed; they can be tried again by the same call.
+    """
+    done = results.finished(target.parent)
+    pending = list({run.key: run for run in runs if run.key not in done}.values())
+    tell(f"{len(runs)} runs, {len(pending)} to do")
+
+    def one(numbered: tuple[int, Run]) -> bool:
+        number, run = numbered
+        outcome = in_own_process("work", run, target)
+        tell(f"[{number}/{len(pending)}] {run}: {outcome.stdout.strip() or outcome.stderr.strip()}")
+        return outcome.returncode == 0
+
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(one, enumerate(pending, 1))).count(False)
+
+
+def in_own_process(command: str, run: Run, target: Path) -> subprocess.CompletedProcess[str]:
+    """Hand one run to a fresh process with one thread."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    arguments = [sys.executable, "-m", "leapts_bench", command, str(target)]
+    return subprocess.run(
+        arguments, input=run.model_dump_json(), env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def _peak() -> int:
+    """The most memory this process has held, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,116 @@
+"""The protocol of M4: ragged series, the competition's own test part, SMAPE and MASE in the units of the data.
+
+The last horizon of every training series is held out to choose weights and options by; forecasts then start from the
+end of the whole training series.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from leapts.data.catalogue import Dataset, find
+from leapts.data.loading import load_dataset
+from leapts.data.panel import Panel
+from leapts.data.scaling import Scaler
+from leapts.data.splits import PanelSplit, split_by_sizes
+from leapts.data.windows import Windows
+from leapts.metrics import mase, naive_scale, smape
+from leapts_bench.scoring import Predictor
+
+_ROWS_AT_A_TIME = 16384
+
+
+@dataclass(frozen=True)
+class M4Scores:
+    """Means over series, each with the same weight."""
+
+    series: int
+    smape: float
+    mase: float
+    leaps: float | None
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        """As plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class M4Benchmark:
+    """The series of one frequency, scaled by the naive forecast's error, so that the loss is close to MASE."""
+
+    dataset: Dataset
+    panel: Panel
+    split: PanelSplit
+    scaler: Scaler
+    input_size: int
+    horizon: int
+    root: Path | None
+
+    @property
+    def variates(self) -> None:
+        """None: every series for itself."""
+
+    def train(self) -> Windows:
+        """Windows to learn from."""
+        return self._windows(self.split.train)
+
+    def validation(self) -> Windows:
+        """The last horizon of every training series."""
+        return self._windows(self.split.val, step=self.horizon)
+
+    def validation_scores(self, predictor: Predictor) -> M4Scores:
+        """How well the held-out horizon is forecast."""
+        return self._scores(predictor, self.panel.head(-self.horizon), self.panel.tail(self.horizon))
+
+    def test_scores(self, predictor: Predictor) -> M4Scores:
+        """How well the competition's test part is forecast, opened once by each reported run."""
+        return self._scores(predictor, self.panel, load_dataset(self.dataset, self.root, part="test"))
+
+    def naive2_scores(self) -> M4Scores:
+        """The competition's own benchmark, which OWA is relative to."""
+        forecast = load_dataset(self.dataset, self.root, part="naive2").values.view(len(self.panel), -1)
+        actual = load_dataset(self.dataset, self.root, part="test").values.view(len(self.panel), -1)
+        return self._compared(actual, forecast, self.panel, None)
+
+    def _windows(self, part: Panel, step: int = 1) -> Windows:
+        values = self.scaler.transform(part)
+        return Windows(values, part.offsets, self.input_size, self.horizon, step=step, pad_short=True)
+
+    def _scores(self, predictor: Predictor, known: Panel, ahead: Panel) -> M4Scores:
+        tail = known.tail(self.input_size)
+        windows = Windows(self.scaler.transform(tail), tail.offsets, self.input_size, 0, pad_short=True)
+        parts = [
+            predictor.predict(windows.gather(index).history)
+            for index in torch.arange(len(windows)).split(_ROWS_AT_A_TIME)
+        ]
+        forecast = self.scaler.inverse(torch.cat([part.values for part in parts]).squeeze(1))
+        leaps = [part.leaps for part in parts if part.leaps is not None]
+        mean_leaps = float(torch.cat(leaps).double().mean()) if leaps else None
+        return self._compared(ahead.values.view(len(ahead), -1), forecast, known, mean_leaps)
+
+    def _compared(
+        self,
+        actual: Float64[Tensor, "series horizon"],
+        forecast: Float64[Tensor, "series horizon"],
+        known: Panel,
+        leaps: float | None,
+    ) -> M4Scores:
+        scale = naive_scale(known.values.numpy(), known.offsets.numpy(), self.dataset.season)
+        # Without the held-out horizon a few series are constant; with it, in the test, none is.
+        moving = torch.from_numpy(scale > 0)
+        scaled = mase(actual[moving], forecast[moving], scale[moving.numpy()])
+        return M4Scores(len(actual), smape(actual, forecast), scaled, leaps)
+
+
+def prepare_m4(name: str, *, input_size: int, horizon: int, root: Path | None = None) -> M4Benchmark:
+    """Load the training series of a frequency, hold out their last horizon, and scale them."""
+    dataset = find(name)
+    panel = load_dataset(dataset, root, part="train")
+    split = split_by_sizes(panel, val_size=horizon, test_size=0, input_size=input_size)
+    fitted = Scaler.fit(split.train)
+    scale = torch.from_numpy(naive_scale(split.train.values.numpy(), split.train.offsets.numpy(), 1))
+    scaler = Scaler(fitted.mean, torch.where(scale > 0, scale, fitted.deviation))
+    return M4Benchmark(dataset, panel, split, scaler, input_size, horizon, root)

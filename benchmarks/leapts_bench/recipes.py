@@ -1,0 +1,105 @@
+"""Recipes: the options each set is run with, chosen on validation windows and nothing else.
+
+`recipes.toml` is made from the search log by `written`; nobody edits it.
+"""
+
+import statistics
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from leapts.config import Options
+from leapts.files import write_file
+from leapts_bench.results import Line
+from leapts_bench.runs import LeapTSDesign, Learning, Run
+
+FILE = Path(__file__).parent / "recipes.toml"
+
+_HEADER = "# Made from the search log by `leapts_bench search`: the best on validation windows. Not to be edited.\n\n"
+
+
+class Recipe(Options):
+    """How a set is modelled and learned."""
+
+    model: LeapTSDesign = LeapTSDesign()
+    training: Learning = Learning()
+
+    def run(self, dataset: str, *, input_size: int, horizon: int, seed: int) -> Run:
+        """The recipe at a horizon."""
+        return Run(
+            dataset=dataset,
+            horizon=horizon,
+            input_size=input_size,
+            model=self.model,
+            training=self.training,
+            seed=seed,
+        )
+
+    def changed(self, options: dict[str, Any]) -> "Recipe":
+        """The recipe with other options of the model, as an ablation wants."""
+        return Recipe(model=LeapTSDesign(options={**self.model.options, **options}), training=self.training)
+
+
+# Sets without a search of their own borrow from one of their kind.
+_KIN = {"ETTm2": "ETTm1", "Electricity": "Electricity7", "PEMS04": "SZ-taxi", "PEMS07": "SZ-taxi"}
+
+
+def recipe(dataset: str) -> Recipe:
+    """The recipe of a set; of its kin, or plain defaults, where none was searched for."""
+    found = _recipes()
+    return found.get(dataset) or found.get(_KIN.get(dataset, "")) or Recipe()
+
+
+def merit(line: Line) -> float:
+    """What a search minimises: the geometric mean of the set's two errors, over all its validation parts."""
+    scores = validations(line)
+    names = ("smape", "mase") if "smape" in scores[0] else ("mse", "mae")
+    return statistics.geometric_mean(score[name] for score in scores for name in names)
+
+
+def validations(line: Line) -> list[Line]:
+    """The scores of each validation part of a trial; trials of before there were several hold a single one."""
+    several: list[Line] = line.get("validations") or [line["validation"]]
+    return several
+
+
+def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
+    """The best of each set: among the trials with the most validation parts, whatever their length of training."""
+    best: dict[str, Line] = {}
+    for line in trials:
+        name = line["run"]["dataset"]
+        if name not in best or _rank(line) < _rank(best[name]):
+            best[name] = line
+    return {name: _recipe(best[name]) for name in sorted(best)}
+
+
+def written(trials: Iterable[Line]) -> str:
+    """The recipes as TOML."""
+    tables = {name: recipe.model_dump(mode="json", exclude_defaults=True) for name, recipe in chosen(trials).items()}
+    return _HEADER + tomli_w.dumps(tables)
+
+
+def write(trials: Iterable[Line]) -> None:
+    """Put the recipes in place."""
+    write_file(FILE, written(trials).encode())
+
+
+def _rank(line: Line) -> tuple[int, float]:
+    return -len(validations(line)), merit(line)
+
+
+def _recipe(line: Line) -> Recipe:
+    run = Run(**line["run"])
+    assert isinstance(run.model, LeapTSDesign)
+    return Recipe(model=run.model, training=run.training)
+
+
+@cache
+def _recipes() -> dict[str, Recipe]:
+    if not FILE.exists():
+        return {}
+    return {name: Recipe(**table) for name, table in tomllib.loads(FILE.read_text(encoding="utf-8")).items()}

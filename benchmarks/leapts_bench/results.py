@@ -1,0 +1,88 @@
+"""Results as JSON lines: appended whole or not at all, by any number of processes, and read back by their keys.
+
+A line that a crash cut short has no end; it is left out when reading and cut off before the next is written.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+
+_CODE = Path(__file__).parents[2]
+
+
+def append(path: Path, line: Line) -> None:
+    """Add one line and have it on the disk before returning; several processes may do so at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(line, ensure_ascii=False) + "\n"
+    with path.open("a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        _cut_off_torn_line(file.fileno())
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(path: Path) -> list[Line]:
+    """All whole lines of a file, in their order; none when there is no file."""
+    if not path.exists():
+        return []
+    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    return [json.loads(line) for line in whole.splitlines() if line]
+
+
+def finished(folder: Path) -> dict[str, Line]:
+    """Every finished run of every suite in a folder, by key."""
+    lines = [line for path in sorted(folder.glob("*.jsonl")) for line in read(path)]
+    return {line["key"]: line for line in lines if "key" in line and "test" in line}
+
+
+@contextlib.contextmanager
+def claimed(folder: Path, key: str) -> Iterator[bool]:
+    """Whether this process may work on the run of that key: one at a time may.
+
+    The claim is a lock and ends with the process, however that ends, so nothing is left to clean up after a crash.
+    """
+    claims = folder / ".claims"
+    claims.mkdir(parents=True, exist_ok=True)
+    with (claims / key).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def provenance() -> Line:
+    """The commit of the code, whether the code differs from it, and the versions it ran with."""
+    # Recipes are data: a result holds in full the one it was made with.
+    code = ("src", "benchmarks/leapts_bench", ":!benchmarks/leapts_bench/recipes.toml")
+    changed = _git("status", "--porcelain", "--", *code)
+    return {
+        "commit": _git("rev-parse", "HEAD"),
+        "changed": bool(changed),
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("torch", "numpy")}},
+    }
+
+
+def _git(*arguments: str) -> str | None:
+    """What git says of this code; nothing where it is not under git."""
+    answer = subprocess.run(["git", *arguments], cwd=_CODE, capture_output=True, text=True, check=False)
+    return answer.stdout.strip() if answer.returncode == 0 else None
+
+
+def _cut_off_torn_line(descriptor: int) -> None:
+    size = os.fstat(descriptor).st_size
+    if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
+        return
+    whole, newline, _ = os.pread(descriptor, size, 0).rpartition(b"\n")
+    os.ftruncate(descriptor, len(whole) + len(newline))

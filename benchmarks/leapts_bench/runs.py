@@ -1,0 +1,83 @@
+"""What a run is: a frozen description whose hash is its key.
+
+Two runs with one description are one run, in whatever suite they stand; so a description holds all that decides the
+outcome, and nothing else.
+"""
+
+import hashlib
+import json
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from leapts.config import ModelConfig, Options, RootOptions, Size, TrainingConfig
+
+_KEY_LENGTH = 16
+
+
+class LeapTSDesign(Options):
+    """LeapTS with the options of its `ModelConfig`, apart from look-back, horizon and variates, which the run gives."""
+
+    kind: Literal["leapts"] = "leapts"
+    options: dict[str, Any] = Field(default_factory=dict, description="of ModelConfig, where not its defaults")
+
+    def config(self, *, input_size: int, horizon: int, variates: int | None) -> ModelConfig:
+        """The model's full options for a window."""
+        return ModelConfig(**self.options, input_size=input_size, h=horizon, n_series=variates)
+
+
+class PeerDesign(Options):
+    """Another model under the same protocol."""
+
+    kind: Literal["peer"] = "peer"
+    name: str
+    options: dict[str, Any] = Field(default_factory=dict, description="of the peer's own")
+
+
+Design = Annotated[LeapTSDesign | PeerDesign, Field(discriminator="kind")]
+
+
+class Learning(Options):
+    """How a model learns, counted in epochs, because the number of windows depends on the data and the horizon."""
+
+    epochs: Annotated[float, Field(gt=0)] = 8
+    batch_size: Size = Field(default=32, description="windows in a step, each with all variates")
+    learning_rate: Annotated[float, Field(gt=0)] = 2e-3
+    huber_delta: Annotated[float, Field(gt=0)] = 0.1
+    patience: Annotated[int, Field(ge=0)] = Field(default=0, description="looks without a better one; 0: never stop")
+    looks: Size = Field(default=16, description="looks at the validation windows over the whole course")
+
+    def config(self, windows: int, seed: int) -> TrainingConfig:
+        """The same in steps, for so many windows to learn from."""
+        steps = max(1, round(self.epochs * math.ceil(windows / self.batch_size)))
+        return TrainingConfig(
+            max_steps=steps,
+            batch_size=self.batch_size,
+            val_check_steps=max(1, steps // self.looks),
+            patience=self.patience,
+            learning_rate=self.learning_rate,
+            huber_delta=self.huber_delta,
+            random_seed=seed,
+        )
+
+
+class Run(RootOptions):
+    """One model fitted once to one set at one horizon."""
+
+    dataset: str
+    horizon: Size
+    input_size: Size
+    model: Design
+    training: Learning
+    seed: Annotated[int, Field(ge=0)] = 1
+
+    @property
+    def key(self) -> str:
+        """The hash of the description: the same on every machine and in every version of Python."""
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
+
+    def __str__(self) -> str:
+        model = self.model.name if isinstance(self.model, PeerDesign) else "LeapTS"
+        return f"{self.dataset} {self.input_size}->{self.horizon} {model} seed {self.seed}"

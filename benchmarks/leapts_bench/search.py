@@ -1,0 +1,134 @@
+"""The search for a recipe: successive halving over random candidates, by validation error alone.
+
+Candidates are drawn from a seed of the set's name, so a search that was stopped goes on with the same ones.
+"""
+
+import hashlib
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from leapts.data.borders import Split
+from leapts.data.catalogue import find
+from leapts_bench import results
+from leapts_bench.execution import trial
+from leapts_bench.protocol import folds
+from leapts_bench.recipes import Recipe, merit, validations
+from leapts_bench.runs import LeapTSDesign, Learning, Run
+from leapts_bench.suites import look_back_of
+
+LOG = "search.jsonl"
+
+# How many candidates a rung takes, after the anchors and the random ones of the first.
+_SURVIVORS = (5, 2)
+_RANDOM = 10
+
+# Epochs of each rung: small sets need many, large ones show their order early.
+_EPOCHS = {
+    "ILI": (5.0, 15.0, 30.0),
+    "COVID": (5.0, 15.0, 30.0),
+    "Wiki": (3.0, 8.0, 16.0),
+    "SP500": (2.0, 6.0, 12.0),
+    "Exchange": (2.0, 6.0, 12.0),
+    "ETTh1": (2.0, 6.0, 12.0),
+    "ETTh2": (2.0, 6.0, 12.0),
+    "ETTm1": (0.5, 2.0, 6.0),
+    "ETTm2": (0.5, 2.0, 6.0),
+    "Weather": (0.3, 1.0, 4.0),
+    "SZ-taxi": (1.0, 3.0, 8.0),
+    "Electricity7": (0.5, 2.0, 6.0),
+}
+_USUAL_EPOCHS = (0.5, 2.0, 6.0)
+
+# A tenth of fewer steps than this is too little to judge by: such sets are validated on three parts, one after another.
+_SHORT = 1000
+_FOLDS_OF_SHORT = 3
+
+
+def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
+    """Search for a recipe, and log every trial."""
+    row = find(dataset)
+    horizon = row.horizons[len(row.horizons) // 2]
+    look_back = look_back_of(row.name)
+    log = folder / LOG
+    short = row.length is not None and row.length < _SHORT
+    splits = folds(row.split, _FOLDS_OF_SHORT) if short and row.split is not None else []
+    survivors = candidates(row.name, 1 if row.split is None else row.series)
+    for rung, epochs in enumerate(_EPOCHS.get(row.name, _USUAL_EPOCHS)):
+        lines = []
+        for number, candidate in enumerate(survivors, 1):
+            run = _at(candidate, epochs).run(row.name, input_size=look_back, horizon=horizon, seed=1)
+            line = _tried(run, splits, rung, log)
+            lines.append((merit(line), number - 1))
+            tell(f"{row.name} rung {rung}, {number}/{len(survivors)}: {merit(line):.4f} {candidate.model.options}")
+        if rung < len(_SURVIVORS):
+            best = sorted(lines)[: _SURVIVORS[rung]]
+            survivors = [survivors[number] for _, number in best]
+
+
+def candidates(dataset: str, variates: int) -> list[Recipe]:
+    """Plain anchors first, one for each normalisation with and without mixing, then random ones."""
+    random_ = random.Random(int.from_bytes(hashlib.sha256(dataset.encode()).digest()[:8], "big"))
+    mixings = ("none", "mlp") if variates > 1 else ("none",)
+    anchors = [
+        Recipe(model=LeapTSDesign(options=_model(normalization=normalization, mixing=mixing)))
+        for normalization in ("mean", "last", "none")
+        for mixing in mixings
+    ]
+    drawn = [_drawn(random_, variates) for _ in range(_RANDOM)]
+    return anchors + drawn
+
+
+def _drawn(random_: random.Random, variates: int) -> Recipe:
+    choice = random_.choice
+    mixing = choice(("none", "none", "mlp", "mlp", "pooled"))
+    options = _model(
+        normalization=choice(("mean", "mean", "last", "last", "none")),
+        mixing=mixing if variates > 1 else "none",
+        hidden_size=choice((16, 32, 64, 64, 128)),
+        encoder_layers=choice((1, 2, 2, 3)),
+        head_layers=choice((1, 1, 2)),
+        max_leaps=choice((2, 4, 4, 6)),
+    )
+    training = Learning(
+        batch_size=choice((16, 32, 64)),
+        learning_rate=choice((5e-4, 1e-3, 2e-3, 4e-3)),
+        huber_delta=choice((0.05, 0.1, 0.3, 1.0)),
+    )
+    return Recipe(model=LeapTSDesign(options=options), training=training)
+
+
+def _model(
+    *,
+    normalization: str,
+    mixing: str,
+    hidden_size: int = 64,
+    encoder_layers: int = 2,
+    head_layers: int = 1,
+    max_leaps: int = 4,
+) -> dict[str, Any]:
+    """Options of a model; variates that exchange are told apart."""
+    return {
+        "hidden_size": hidden_size,
+        "encoder_layers": encoder_layers,
+        "head_layers": head_layers,
+        "normalization": normalization,
+        "variate_identity": mixing != "none",
+        "mixing": {"kind": mixing},
+        "scheduling": {"kind": "hierarchical", "max_leaps": max_leaps},
+    }
+
+
+def _at(candidate: Recipe, epochs: float) -> Recipe:
+    return Recipe(model=candidate.model, training=candidate.training.model_copy(update={"epochs": epochs}))
+
+
+def _tried(run: Run, splits: Sequence[Split], rung: int, log: Path) -> results.Line:
+    """The trial of a run, from the log where it is there."""
+    for line in results.read(log):
+        if line["key"] == run.key and len(validations(line)) == max(1, len(splits)):
+            return line
+    line = {**trial(run, splits), "rung": rung}
+    results.append(log, line)
+    return line

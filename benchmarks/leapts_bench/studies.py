@@ -1,0 +1,139 @@
+"""The smaller tables of the page: synthetic scenarios, ablations, sensitivity, seeds."""
+
+import statistics
+from collections.abc import Sequence
+
+from leapts.data.catalogue import find
+from leapts.metrics import owa
+from leapts_bench.markdown import NOT_RUN, cell, percent, place, plain, table
+from leapts_bench.published import AVERAGE, published
+from leapts_bench.results import Line
+from leapts_bench.suites import COMPONENTS, FULL, M4_GROUPS, NO_HIGH_LEVEL, NO_SCHEDULING, TRACES
+from leapts_bench.summary import Results, confidence_halfwidth, difference
+
+_LEVELS = (0.90, 0.95, 0.99)
+
+# The paper's tables differ in what they call the model without its scheduling branch.
+_PUBLISHED_NAMES = {("ablation-components", NO_SCHEDULING): "w/o hierarchical scheduling"}
+
+
+def synthetic(of: Results) -> str:
+    """Every scenario and horizon, with and without the scheduling branch."""
+    rows = []
+    for dataset in sorted(of.datasets()):
+        for variant in of.variants():
+            for horizon in of.places(dataset, variant):
+                row = [dataset, variant, place(horizon)]
+                for metric in ("MSE", "MAE"):
+                    here = of.figure(dataset, variant, horizon, metric.lower())
+                    row += [cell(here), plain(published("synthetic", dataset, horizon, metric, variant))]
+                rows.append(row)
+    return table(["set", "variant", "horizon", "MSE here", "paper", "MAE here", "paper"], rows)
+
+
+def m4(of: Results) -> str:
+    """SMAPE, MASE and OWA of the paper's groups of frequencies, each series with the same weight."""
+    rows = []
+    for group, frequencies in M4_GROUPS.items():
+        found = [of.lines(f"M4-{name}", FULL, find(f"M4-{name}").horizons[0]) for name in frequencies]
+        row = [group]
+        here = m4_figures([lines[0] for lines in found]) if all(found) else {}
+        for metric in ("SMAPE", "MASE", "OWA"):
+            row += [plain(here.get(metric)) if here else NOT_RUN, plain(published("m4", group, "-", metric))]
+        rows.append(row)
+    return table(["group", "SMAPE here", "paper", "MASE here", "paper", "OWA here", "paper"], rows)
+
+
+def m4_figures(lines: Sequence[Line]) -> dict[str, float]:
+    """Figures of several frequencies together, and relative to Naive2 on the same series."""
+    counts = [line["test"]["series"] for line in lines]
+
+    def mean(part: str, metric: str) -> float:
+        return statistics.fmean([line[part][metric] for line in lines], weights=counts)
+
+    ours = mean("test", "smape"), mean("test", "mase")
+    return {
+        "SMAPE": ours[0],
+        "MASE": ours[1],
+        "OWA": owa(*ours, mean("naive2", "smape"), mean("naive2", "mase")),
+    }
+
+
+def ablation(of: Results) -> str:
+    """The paper's three ablations, each against the full model."""
+    parts = [
+        "Components, MSE, averages over the horizons:",
+        _ablation(of, "ablation-components", "MSE", [FULL, *COMPONENTS], whole=True),
+        "The high level, MAE at the longest horizon:",
+        _ablation(of, "ablation-hierarchical", "MAE", [FULL, NO_HIGH_LEVEL], whole=False),
+        "The trace, MAE at the longest horizon:",
+        _ablation(of, "ablation-trace", "MAE", [FULL, *TRACES], whole=False),
+    ]
+    return "\n\n".join(parts)
+
+
+def _ablation(of: Results, name: str, metric: str, variants: Sequence[str], *, whole: bool) -> str:
+    """One line a set, one column a variant; and whether the full model is the best on the average of all sets run."""
+    rows = []
+    complete: list[list[float]] = []
+    for dataset in of.datasets():
+        horizons = of.horizons(dataset, variants[1])
+        if not horizons or (whole and len(horizons) == 1):
+            continue
+        row, values = [dataset], []
+        for variant in variants:
+            here = of.average(dataset, variant, metric.lower(), horizons)
+            place = AVERAGE if whole else horizons[-1]
+            paper = published(name, dataset, place, metric, _PUBLISHED_NAMES.get((name, variant), variant))
+            row += [cell(here), plain(paper)]
+            values += [here.mean] if here is not None else []
+        if len(values) == len(variants):
+            complete.append(values)
+        rows.append(row)
+    headings = ["set", *(heading for variant in variants for heading in (f"{variant} here", "paper"))]
+    return f"{table(headings, rows)}\n\n{_order(variants, complete)}"
+
+
+def _order(variants: Sequence[str], complete: Sequence[Sequence[float]]) -> str:
+    if not complete:
+        return f"The order of the variants: {NOT_RUN}."
+    means = [statistics.fmean(column) for column in zip(*complete, strict=True)]
+    gaps = ", ".join(
+        f"{variant} {percent(difference(mean, means[0]))}"
+        for variant, mean in zip(variants[1:], means[1:], strict=True)
+    )
+    holds = "is the best" if means[0] == min(means) else "is NOT the best"
+    return f"On the average of the {len(complete)} sets run in full the full model {holds}: against it, {gaps}."
+
+
+def sensitivity(of: Results) -> str:
+    """Layers, look-back and clusters, averages over the horizons."""
+    names = {"layers": "sensitivity-layers", "L": "sensitivity-input", "G": "sensitivity-clusters"}
+    rows = []
+    for variant in sorted(of.variants(), key=lambda variant: list(names).index(variant.split("=")[0])):
+        name = names[variant.split("=")[0]]
+        row = [variant]
+        for metric in ("MSE", "MAE"):
+            here = of.average("ETTm1", variant, metric.lower())
+            row += [cell(here), plain(published(name, "ETTm1", AVERAGE, metric, variant))]
+        rows.append(row)
+    return table(["variant", "MSE here", "paper", "MAE here", "paper"], rows)
+
+
+def seeds(of: Results) -> str:
+    """Means over five seeds with confidence intervals, beside the paper's."""
+    rows = []
+    for dataset in of.datasets():
+        for metric in ("MSE", "MAE"):
+            here = of.average(dataset, FULL, metric.lower())
+            row = [dataset, metric, plain(here) if here else NOT_RUN, str(here.seeds if here else 0)]
+            row += [
+                f"± {confidence_halfwidth(here, level):.4f}" if here is not None and here.seeds > 1 else "-"
+                for level in _LEVELS
+            ]
+            paper = published("seeds", dataset, "ci95", metric)
+            width = published("seeds", dataset, "ci95-halfwidth", metric)
+            rows.append([*row, "-" if paper is None or width is None else f"{paper:.3f} ± {width:.3f}"])
+    headings = ["set", "metric", "mean here", "seeds", "90 %", "95 %", "99 %", "paper, 95 %"]
+    said = "Averages over the horizons; Student's intervals of the mean over seeds."
+    return f"{said}\n\n{table(headings, rows)}"

@@ -1,0 +1,171 @@
+"""The suites: which runs stand behind each table. A run that stands in two suites is done once."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from leapts.data.catalogue import find
+from leapts_bench.recipes import Recipe, recipe
+from leapts_bench.runs import Run
+
+FULL = "LeapTS"
+NO_SCHEDULING = "w/o scheduling branch"
+NO_HIGH_LEVEL = "w/o High-Level"
+MONTE_CARLO = "Monte Carlo"
+FIXED_STEP = "Fixed Step"
+TRACES = (MONTE_CARLO, FIXED_STEP)
+
+# Quick sets first, so that a table that is not complete says as much as it can.
+PAPER_SETS = ("ILI", "COVID", "Exchange", "SP500", "Wiki", "ETTh1", "ETTh2", "ETTm1", "ETTm2", "Weather")
+UNPUBLISHED_SETS = ("Electricity7", "SZ-taxi")
+SETS_ELSEWHERE = ("Electricity", "PEMS04", "PEMS07")
+
+LONG_LOOKBACK = 720
+SEEDS = (1, 2, 3)
+MANY_SEEDS = (1, 2, 3, 4, 5)
+
+COMPONENTS: dict[str, dict[str, object]] = {
+    NO_SCHEDULING: {"scheduling": {"kind": "none"}},
+    "RNN cell": {"state": {"kind": "rnn"}},
+    "LSTM cell": {"state": {"kind": "lstm"}},
+}
+_COMPONENT_SETS = ("ETTh1", "ETTh2", "ETTm1", "ETTm2", "Weather")
+_HIGH_LEVEL_SETS = ("ILI", "Exchange", "ETTh1", "ETTh2", "ETTm1", "ETTm2", "Weather")
+_TRACE_SETS = ("ILI", "Exchange", "ETTm1", "ETTm2", "Weather")
+
+
+M4_GROUPS = {
+    "Yearly": ("Yearly",),
+    "Quarterly": ("Quarterly",),
+    "Monthly": ("Monthly",),
+    "Others": ("Weekly", "Daily", "Hourly"),
+    "Average": ("Yearly", "Quarterly", "Monthly", "Weekly", "Daily", "Hourly"),
+}
+
+# Short series have little to look back on; long ones have weeks and days to see.
+_M4_HORIZONS_BACK = {
+    "M4-Yearly": 2,
+    "M4-Quarterly": 3,
+    "M4-Monthly": 3,
+    "M4-Weekly": 5,
+    "M4-Daily": 3,
+    "M4-Hourly": 5,
+}
+
+
+class Entry(NamedTuple):
+    """A run and what a table calls it."""
+
+    variant: str
+    run: Run
+
+
+def entries(suite: str) -> list[Entry]:
+    """The runs of a suite, in the order to do them.
+
+    Raises:
+        KeyError: When there is no such suite.
+    """
+    return list(SUITES[suite]())
+
+
+def _entry(
+    dataset: str,
+    horizon: int,
+    *,
+    seed: int = 1,
+    variant: str = FULL,
+    options: dict[str, object] | None = None,
+    input_size: int | None = None,
+) -> Entry:
+    """The set's recipe at a horizon, with some of its options replaced."""
+    changed: Recipe = recipe(dataset).changed(options or {})
+    look_back = input_size or look_back_of(dataset)
+    return Entry(variant, changed.run(dataset, input_size=look_back, horizon=horizon, seed=seed))
+
+
+def look_back_of(dataset: str) -> int:
+    """The paper's look-back; for M4, where it names none, a few horizons."""
+    row = find(dataset)
+    return row.input_size or _M4_HORIZONS_BACK[row.name] * row.horizons[0]
+
+
+def _main() -> Iterator[Entry]:
+    for seed in SEEDS:
+        for dataset in PAPER_SETS + UNPUBLISHED_SETS + SETS_ELSEWHERE:
+            for horizon in find(dataset).horizons:
+                yield _entry(dataset, horizon, seed=seed)
+
+
+def _synthetic() -> Iterator[Entry]:
+    for dataset in ("Scenario3", "Scenario2", "Scenario1"):
+        for horizon in find(dataset).horizons:
+            yield _entry(dataset, horizon)
+            yield _entry(dataset, horizon, variant=NO_SCHEDULING, options=COMPONENTS[NO_SCHEDULING])
+
+
+def _long() -> Iterator[Entry]:
+    for dataset in ("ETTm1", "ETTm2", "Weather", "Electricity"):
+        for horizon in find(dataset).long_horizons:
+            yield _entry(dataset, horizon, input_size=LONG_LOOKBACK)
+
+
+def _ablation() -> Iterator[Entry]:
+    for dataset in _HIGH_LEVEL_SETS:
+        horizon = find(dataset).horizons[-1]
+        yield _entry(dataset, horizon)
+        leaps = _max_leaps(dataset)
+        flat: dict[str, object] = {"scheduling": {"kind": "flat", "max_leaps": leaps}}
+        yield _entry(dataset, horizon, variant=NO_HIGH_LEVEL, options=flat)
+        if dataset in _TRACE_SETS:
+            random: dict[str, object] = {"scheduling": {"kind": "monte_carlo", "max_leaps": leaps}}
+            fixed: dict[str, object] = {"scheduling": {"kind": "fixed", "step": find(dataset).season}}
+            yield _entry(dataset, horizon, variant=MONTE_CARLO, options=random)
+            yield _entry(dataset, horizon, variant=FIXED_STEP, options=fixed)
+    for dataset in _COMPONENT_SETS:
+        for horizon in find(dataset).horizons:
+            yield _entry(dataset, horizon)
+            for variant, options in COMPONENTS.items():
+                yield _entry(dataset, horizon, variant=variant, options=options)
+
+
+def _max_leaps(dataset: str) -> int:
+    scheduling = recipe(dataset).model.options.get("scheduling", {})
+    leaps: int = scheduling.get("max_leaps", 4)
+    return leaps
+
+
+def _sensitivity() -> Iterator[Entry]:
+    horizons = find("ETTm1").horizons
+    for horizon in horizons:
+        for layers in (1, 2, 3, 4):
+            options: dict[str, object] = {"encoder_layers": layers, "head_layers": layers}
+            yield _entry("ETTm1", horizon, variant=f"layers={layers}", options=options)
+        for look_back in (96, 192, 336, 512):
+            yield _entry("ETTm1", horizon, variant=f"L={look_back}", input_size=look_back)
+        for clusters in (1, 3, 5, 7):
+            state: dict[str, object] = {"state": {"kind": "cde", "clusters": clusters}}
+            yield _entry("ETTm1", horizon, variant=f"G={clusters}", options=state)
+
+
+def _seeds() -> Iterator[Entry]:
+    for seed in MANY_SEEDS:
+        for dataset in ("ETTh1", "ETTh2", "ETTm1", "ETTm2", "Weather", "Electricity"):
+            for horizon in find(dataset).horizons:
+                yield _entry(dataset, horizon, seed=seed)
+
+
+def _m4() -> Iterator[Entry]:
+    for frequency in ("Hourly", "Weekly", "Yearly", "Daily", "Quarterly", "Monthly"):
+        dataset = f"M4-{frequency}"
+        yield _entry(dataset, find(dataset).horizons[0])
+
+
+SUITES: dict[str, Callable[[], Iterator[Entry]]] = {
+    "main": _main,
+    "synthetic": _synthetic,
+    "long": _long,
+    "ablation": _ablation,
+    "sensitivity": _sensitivity,
+    "seeds": _seeds,
+    "m4": _m4,
+}

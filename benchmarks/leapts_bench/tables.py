@@ -1,0 +1,175 @@
+"""The page of benchmarks, made from results files alone: it never trains, and no figure in it is typed by hand."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from leapts.files import write_file
+from leapts_bench import results
+from leapts_bench.markdown import NOT_RUN, cell, percent, place, plain, table
+from leapts_bench.published import AVERAGE, best_other, published
+from leapts_bench.results import Line
+from leapts_bench.studies import ablation, m4, seeds, sensitivity, synthetic
+from leapts_bench.suites import FULL, PAPER_SETS, SUITES, Entry, entries
+from leapts_bench.summary import Figure, Results, difference
+
+Entries = Mapping[str, Sequence[Entry]]
+
+_METRICS = ("MSE", "MAE")
+
+_PREAMBLE = """# Benchmarks
+
+Made by `python -m leapts_bench table` from the files in `benchmarks/results/`, each line of which holds its full
+description, seed, commit and versions. Options were chosen on validation windows alone
+(`benchmarks/results/search.jsonl`); every test window is scored. More on the protocol is in
+[decisions/benchmark-protocol.md](decisions/benchmark-protocol.md).
+
+*here*: this code, mean over seeds, with the standard deviation where there are several. *paper*: LeapTS as published.
+*difference*: here against the paper's LeapTS, below zero where here is better. *best other*: the best of the other
+models in the paper. Figures are on scaled values unless said otherwise. Lower is better throughout.
+"""
+
+
+def write(folder: Path, out: Path) -> None:
+    """Render the results of a folder into a file."""
+    page = render({suite: entries(suite) for suite in SUITES}, results.finished(folder))
+    write_file(out, page.encode())
+
+
+def render(suites: Entries, done: Mapping[str, Line]) -> str:
+    """The whole page."""
+    of = {suite: Results(suites.get(suite, ()), done) for suite in SUITES}
+    parts = [
+        _PREAMBLE,
+        "## At a glance\n\n" + glance(of["main"]),
+        "## Main results\n\n" + comparison("main", of["main"]),
+        "### ILI without the last incomplete batch\n\n" + whole_batches(of["main"]),
+        "### In the units of the data, and what it costs\n\n" + costs(of["main"]),
+        "## M4\n\n" + m4(of["m4"]),
+        "## Synthetic scenarios\n\n" + synthetic(of["synthetic"]),
+        "## Long look-back and horizons\n\nLook-back 720.\n\n" + comparison("long", of["long"]),
+        "## Ablation\n\n" + ablation(of["ablation"]),
+        "## Sensitivity\n\nOn ETTm1, averages over the horizons.\n\n" + sensitivity(of["sensitivity"]),
+        "## Seeds\n\n" + seeds(of["seeds"]),
+        "## Runs of earlier recipes\n\n" + superseded(suites, done),
+    ]
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def glance(main: Results) -> str:
+    """One line for each of the paper's sets, and how many of them are reached."""
+    rows, gaps, reached, complete = [], [], 0, 0
+    for dataset in [name for name in PAPER_SETS if name in main.datasets()]:
+        row, holds = [dataset], True
+        for metric in _METRICS:
+            here = main.average(dataset, FULL, metric.lower())
+            paper = published("main", dataset, AVERAGE, metric)
+            assert paper is not None, f"the paper has no average for {dataset}"
+            row += _against(here, paper)
+            if here is not None:
+                gaps.append(difference(here.mean, paper))
+                holds &= round(here.mean, 3) <= paper
+        averaged = main.average(dataset, FULL, "mse")
+        complete += averaged is not None
+        reached += averaged is not None and holds
+        verdict = NOT_RUN if averaged is None else "yes" if holds else "no"
+        rows.append([*row, str(averaged.seeds if averaged else 0), verdict])
+    headings = ["set", *_pair("MSE"), *_pair("MAE"), "seeds", "at or below in both"]
+    said = f"At or below the paper's LeapTS in both, to its three decimals: {reached} of {complete} sets run in full"
+    said += f" (of {len(rows)})."
+    if gaps:
+        said += f" Average of the relative differences: {percent(sum(gaps) / len(gaps))}."
+    return f"Averages over the horizons.\n\n{table(headings, rows)}\n\n{said}"
+
+
+def comparison(name: str, of: Results) -> str:
+    """Every set and horizon beside the paper's LeapTS and the best of its other models."""
+    rows = []
+    for dataset in of.datasets():
+        for horizon in of.places(dataset, FULL):
+            row = [dataset, place(horizon)]
+            for metric in _METRICS:
+                here = of.figure(dataset, FULL, horizon, metric.lower())
+                row += _against(here, published(name, dataset, horizon, metric))
+                rival = best_other(name, dataset, horizon, metric)
+                row.append(f"{rival.value:.3f} ({rival.model})" if rival else "-")
+            rows.append(row)
+    columns = [heading for metric in _METRICS for heading in (*_pair(metric), "best other")]
+    return table(["set", "horizon", *columns], rows)
+
+
+def whole_batches(main: Results) -> str:
+    """ILI as published code often scores it, beside every window."""
+    rows = []
+    for horizon in main.horizons("ILI", FULL):
+        row = [str(horizon)]
+        for metric in _METRICS:
+            every = main.figure("ILI", FULL, horizon, metric.lower())
+            whole = main.figure("ILI", FULL, horizon, f"{metric.lower()}_whole_batches")
+            row += [cell(every), cell(whole), plain(published("main", "ILI", horizon, metric))]
+        rows.append(row)
+    said = (
+        "Published code often drops the last incomplete batch of 32 test windows. On so small a set that alone moves "
+    )
+    said += "the figures, so they are given both ways; everywhere else on this page every window counts."
+    columns = [f"{metric} {kind}" for metric in _METRICS for kind in ("every window", "whole batches of 32", "paper")]
+    return f"{said}\n\n{table(['horizon', *columns], rows)}"
+
+
+def costs(main: Results) -> str:
+    """Errors in the units of the data, size, leaps, time and memory of the finished runs; means over seeds."""
+    rows = []
+    for dataset in main.datasets():
+        for horizon in main.horizons(dataset, FULL):
+            lines = main.lines(dataset, FULL, horizon)
+            if not lines:
+                continue
+            count = len(lines)
+            memory = sum(line["memory"]["peak"] - line["memory"]["imports"] for line in lines) / count / 1e6
+            rows.append(
+                [
+                    dataset,
+                    str(horizon),
+                    f"{lines[0]['test']['windows']:,}",
+                    plain(main.figure(dataset, FULL, horizon, "mse_original"), digits=4),
+                    plain(main.figure(dataset, FULL, horizon, "mae_original"), digits=4),
+                    f"{lines[0]['parameters']:,}",
+                    plain(main.figure(dataset, FULL, horizon, "leaps"), digits=3),
+                    f"{sum(line['seconds']['fit'] for line in lines) / count:.0f}",
+                    f"{memory:.0f}",
+                ]
+            )
+    said = "One thread for each run. Memory is the peak above what the imports take. Variates of different units are "
+    said += "averaged as they are, so errors in units compare only within a row."
+    headings = ["set", "horizon", "windows", "MSE", "MAE", "parameters", "leaps", "fit, s", "memory, MB"]
+    return f"{said}\n\n{table(headings, rows)}" if rows else NOT_RUN
+
+
+def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
+    """The finished runs that no suite names any more, so that a recipe replaced after its test was opened shows."""
+    named = {entry.run.key for entries_ in suites.values() for entry in entries_}
+    lines = [line for key, line in done.items() if key not in named and "mse" in line["test"]]
+    if not lines:
+        return "None: no recipe was replaced after a test had been opened with it."
+    rows = [
+        [
+            line["run"]["dataset"],
+            str(line["run"]["horizon"]),
+            str(line["seed"]),
+            plain(line["test"]["mse"]),
+            plain(line["test"]["mae"]),
+            f"`{line['commit'][:10]}`",
+        ]
+        for line in lines
+    ]
+    said = "A search that was changed replaced the recipe of these runs after their test had been opened. They count "
+    said += "nowhere above; why each was replaced is in the decisions."
+    return f"{said}\n\n{table(['set', 'horizon', 'seed', 'MSE', 'MAE', 'commit'], rows)}"
+
+
+def _pair(metric: str) -> list[str]:
+    return [f"{metric} here", "paper", "difference"]
+
+
+def _against(here: Figure | None, paper: float | None) -> list[str]:
+    gap = percent(difference(here.mean, paper)) if here is not None and paper else "-"
+    return [cell(here), plain(paper), gap]

@@ -1,0 +1,114 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from leapts.errors import ConfigError
+from leapts_bench import execution, results
+from leapts_bench.execution import execute, work, work_all
+from leapts_bench.fitting import fit
+from leapts_bench.protocol import prepare
+from leapts_bench.runs import PeerDesign, Run
+from tests.bench.conftest import tiny_run
+
+RUNS = [tiny_run(seed=seed) for seed in (1, 2)]
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The keys of the runs that were executed, without the work of executing them."""
+    keys: list[str] = []
+
+    def pretend(run: Run) -> results.Line:
+        keys.append(run.key)
+        return {"key": run.key, "test": {"mse": 1.0, "mae": 1.0}, "seconds": {"fit": 0.0}}
+
+    monkeypatch.setattr(execution, "execute", pretend)
+    return keys
+
+
+def _work_on_all(runs: Sequence[Run], target: Path) -> list[str]:
+    return [work(run, target) for run in runs]
+
+
+def test_a_result_holds_all_that_the_tables_need() -> None:
+    line = execute(RUNS[0])
+    assert line["key"] == RUNS[0].key
+    assert Run(**line["run"]) == RUNS[0]
+    assert line["test"]["windows"] == 292 - 12 + 1
+    assert 0 < line["test"]["mae"] < 3
+    assert 1 <= line["test"]["leaps"] <= 4
+    assert line["parameters"] > 100
+    assert line["memory"]["peak"] >= line["memory"]["imports"] > 0
+    assert line["seconds"]["fit"] > 0
+
+
+def test_the_same_run_gives_the_same_figures() -> None:
+    first, second = execute(RUNS[0]), execute(RUNS[0])
+    assert first["test"] == second["test"]
+
+
+def test_finished_runs_are_never_repeated(folder: Path, executed: list[str]) -> None:
+    _work_on_all(RUNS, folder / "main.jsonl")
+    again = _work_on_all([*RUNS, tiny_run(seed=3)], folder / "main.jsonl")
+    assert again[:2] == ["done before", "done before"]
+    assert executed == [run.key for run in [*RUNS, tiny_run(seed=3)]]
+
+
+def test_a_run_of_two_suites_is_done_once(folder: Path, executed: list[str]) -> None:
+    _work_on_all(RUNS, folder / "main.jsonl")
+    _work_on_all(RUNS, folder / "seeds.jsonl")
+    assert len(executed) == 2
+    assert results.read(folder / "seeds.jsonl") == []
+
+
+def test_a_run_in_work_elsewhere_is_left_alone(folder: Path, executed: list[str]) -> None:
+    with results.claimed(folder, RUNS[0].key):
+        assert work(RUNS[0], folder / "main.jsonl") == "in work elsewhere"
+    assert executed == []
+
+
+def test_a_suite_killed_in_the_middle_goes_on_without_loss_or_repeat(folder: Path) -> None:
+    target = folder / "main.jsonl"
+    runs = [tiny_run(seed=seed) for seed in (1, 2)]
+    program = (
+        "import sys; from pathlib import Path; from leapts_bench.execution import work_all; "
+        "from leapts_bench.runs import Run; "
+        "work_all([Run.model_validate_json(text) for text in sys.argv[2:]], Path(sys.argv[1]), workers=1, tell=print)"
+    )
+    command = [sys.executable, "-c", program, str(target), *(run.model_dump_json() for run in runs)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not results.read(target) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    before = results.read(target)
+    assert 1 <= len(before) < len(runs)
+
+    assert work_all(runs, target, workers=2, tell=lambda _: None) == 0
+    after = results.read(target)
+    assert after[: len(before)] == before
+    assert sorted(line["key"] for line in after) == sorted(run.key for run in runs)
+
+
+def test_a_run_that_fails_is_counted_and_the_others_are_done(folder: Path) -> None:
+    heard: list[str] = []
+    broken = RUNS[0].model_copy(update={"model": PeerDesign(name="nobody")})
+    failed = work_all([broken, RUNS[1]], folder / "main.jsonl", workers=2, tell=heard.append)
+    assert failed == 1
+    assert [line["key"] for line in results.read(folder / "main.jsonl")] == [RUNS[1].key]
+    assert any("there is no peer 'nobody'" in message for message in heard)
+
+
+def test_a_peer_that_is_not_there_is_refused() -> None:
+    run = RUNS[0].model_copy(update={"model": PeerDesign(name="nobody")})
+    data = prepare(run.dataset, input_size=run.input_size, horizon=run.horizon)
+    with pytest.raises(ConfigError, match="there is no peer 'nobody'"):
+        fit(run, data)

@@ -1,0 +1,97 @@
+"""M4's protocol on a folder with a few made-up series under the names of M4's hourly ones."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor
+
+from leapts.data import catalogue
+from leapts.metrics import mase, naive_scale, smape
+from leapts_bench import m4
+from leapts_bench.m4 import M4Benchmark, prepare_m4
+from leapts_bench.scoring import Predicted
+from leapts_bench.studies import m4_figures
+
+LENGTHS = (200, 130, 90)
+HORIZON = 12
+
+
+class _Repeats:
+    def predict(self, history: Tensor) -> Predicted:
+        return Predicted(history[..., -1:].expand(-1, -1, HORIZON), torch.ones(len(history), 1))
+
+
+@pytest.fixture
+def parts() -> dict[str, list[np.ndarray]]:
+    rng = np.random.default_rng(0)
+    return {
+        "train": [100 + rng.normal(size=length).cumsum() for length in LENGTHS],
+        "test": [100 + rng.normal(size=HORIZON) for _ in LENGTHS],
+        "naive2": [100 + rng.normal(size=HORIZON) for _ in LENGTHS],
+    }
+
+
+@pytest.fixture
+def data(tmp_path: Path, parts: dict[str, list[np.ndarray]], monkeypatch: pytest.MonkeyPatch) -> M4Benchmark:
+    for part, series in parts.items():
+        frames = [pd.DataFrame({"id": f"H{k}", "t": range(1, len(y) + 1), "y": y}) for k, y in enumerate(series)]
+        pd.concat(frames).to_parquet(tmp_path / f"M4_Hourly_{part}.parquet", index=False)
+    row = replace(catalogue.find("M4-Hourly"), series=len(LENGTHS), observations=sum(LENGTHS))
+    monkeypatch.setattr(m4, "find", lambda _: row)
+    return prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, root=tmp_path)
+
+
+def test_test_scores_equal_the_metrics_of_each_series_forecast_from_its_end(
+    data: M4Benchmark, parts: dict[str, list[np.ndarray]]
+) -> None:
+    forecast = np.stack([np.full(HORIZON, series[-1]) for series in parts["train"]])
+    scale = np.array([np.abs(series[24:] - series[:-24]).mean() for series in parts["train"]])
+    scores = data.test_scores(_Repeats())
+    assert scores.series == 3
+    assert scores.smape == pytest.approx(smape(np.stack(parts["test"]), forecast), rel=1e-5)
+    assert scores.mase == pytest.approx(mase(np.stack(parts["test"]), forecast, scale), rel=1e-5)
+    assert scores.leaps == 1
+
+
+def test_validation_is_the_last_horizon_of_training_and_never_the_test(
+    data: M4Benchmark, parts: dict[str, list[np.ndarray]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(m4, "load_dataset", None)
+    held_out = np.stack([series[-HORIZON:] for series in parts["train"]])
+    forecast = np.stack([np.full(HORIZON, series[-HORIZON - 1]) for series in parts["train"]])
+    assert data.validation_scores(_Repeats()).smape == pytest.approx(smape(held_out, forecast), rel=1e-5)
+    windows = data.validation()
+    assert len(windows) == len(LENGTHS)
+    future = data.scaler.inverse(windows.gather(torch.arange(3)).future.squeeze(1))
+    np.testing.assert_allclose(future, held_out, rtol=1e-5)
+
+
+def test_training_windows_stop_before_the_held_out_horizon(
+    data: M4Benchmark, parts: dict[str, list[np.ndarray]]
+) -> None:
+    windows = data.train()
+    assert len(windows) == sum(length - HORIZON - 60 - HORIZON + 1 for length in LENGTHS)
+    last = data.scaler.inverse(windows.gather(torch.tensor([len(windows) - 1])).future.squeeze(1), torch.tensor([2]))
+    assert float(last[0, -1]) == pytest.approx(parts["train"][2][-HORIZON - 1], rel=1e-5)
+
+
+def test_naive2_has_an_owa_of_one(data: M4Benchmark) -> None:
+    scores = data.naive2_scores().to_dict()
+    assert m4_figures([{"test": scores, "naive2": scores}])["OWA"] == pytest.approx(1)
+
+
+def test_frequencies_count_by_their_series() -> None:
+    few = {"series": 1, "smape": 10.0, "mase": 1.0}
+    many = {"series": 3, "smape": 20.0, "mase": 2.0}
+    figures = m4_figures([{"test": few, "naive2": few}, {"test": many, "naive2": many}])
+    assert figures == {"SMAPE": 17.5, "MASE": 1.75, "OWA": 1.0}
+
+
+def test_the_scale_of_a_series_is_its_naive_error(data: M4Benchmark) -> None:
+    known = data.split.train
+    expected = naive_scale(known.values.numpy(), known.offsets.numpy(), 1)
+    np.testing.assert_allclose(data.scaler.deviation.numpy(), expected)

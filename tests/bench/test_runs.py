@@ -1,0 +1,51 @@
+import json
+
+import pytest
+
+from leapts.errors import ConfigError
+from leapts_bench.runs import Learning, PeerDesign, Run
+from tests.bench.conftest import TINY, tiny_run
+
+
+def test_the_key_of_a_description_never_changes() -> None:
+    """Results on record are found by their keys: another key for the same description would repeat them all."""
+    assert tiny_run().key == "9f72f9ba3087b775"
+
+
+def test_a_description_that_went_through_json_is_the_same_run() -> None:
+    run = tiny_run()
+    again = Run(**json.loads(json.dumps(run.model_dump(mode="json"))))
+    assert again == run
+    assert again.key == run.key
+
+
+def test_all_that_decides_the_outcome_changes_the_key() -> None:
+    run = tiny_run()
+    others = [
+        tiny_run(seed=2),
+        tiny_run(horizon=18),
+        run.model_copy(update={"input_size": 36}),
+        run.model_copy(update={"dataset": "Scenario2"}),
+        run.model_copy(update={"training": Learning(epochs=1)}),
+        run.model_copy(update={"model": PeerDesign(name="DLinear")}),
+        TINY.changed({"hidden_size": 16}).run("SeattleWeather", input_size=24, horizon=12, seed=1),
+    ]
+    assert len({run.key, *(other.key for other in others)}) == len(others) + 1
+
+
+def test_a_run_cannot_be_changed_in_place() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        tiny_run().seed = 2
+
+
+def test_an_unknown_part_is_refused() -> None:
+    with pytest.raises(ConfigError, match="epoch"):
+        Run(**{**tiny_run().model_dump(), "epoch": 3})
+
+
+@pytest.mark.parametrize(("windows", "steps"), [(1000, 64), (1, 2), (33, 4)])
+def test_epochs_become_steps(windows: int, steps: int) -> None:
+    config = Learning(epochs=2, batch_size=32, looks=4).config(windows, seed=5)
+    assert config.max_steps == steps
+    assert config.max_steps // config.val_check_steps >= min(4, steps)
+    assert config.random_seed == 5

@@ -1,0 +1,95 @@
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from leapts.data.borders import Split
+from leapts_bench import results, search
+from leapts_bench.execution import trial
+from leapts_bench.protocol import Benchmark
+from leapts_bench.recipes import FILE, chosen, merit, written
+from leapts_bench.runs import Run
+from leapts_bench.search import LOG, candidates
+from tests.bench.conftest import tiny_run
+
+COMMITTED_LOG = Path(__file__).parents[2] / "benchmarks" / "results" / LOG
+
+
+def _line(run: Run, rung: int, error: float) -> results.Line:
+    validation = {"mse": error, "mae": error}
+    return {"key": run.key, "run": run.model_dump(mode="json"), "rung": rung, "validation": validation}
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+    """The runs that were tried; a low learning rate and many epochs give the smallest error, so the best is known."""
+    runs: list[Run] = []
+
+    def pretend(run: Run, splits: Sequence[Split]) -> results.Line:
+        assert not splits
+        runs.append(run)
+        return _line(run, 0, run.training.learning_rate / run.training.epochs)
+
+    monkeypatch.setattr(search, "trial", pretend)
+    return runs
+
+
+def test_the_recipes_on_record_are_the_best_of_the_log_on_record() -> None:
+    assert FILE.read_text(encoding="utf-8") == written(results.read(COMMITTED_LOG))
+
+
+def test_a_search_halves_its_candidates_and_ends_with_the_best(folder: Path, tried: list[Run]) -> None:
+    search.search("ETTh1", folder, tell=lambda _: None)
+    lines = results.read(folder / LOG)
+    assert [sum(line["rung"] == rung for line in lines) for rung in range(3)] == [16, 5, 2]
+    best = chosen(lines)["ETTh1"]
+    assert best.training.learning_rate == min(run.training.learning_rate for run in tried)
+    assert best.training.epochs == max(run.training.epochs for run in tried)
+
+
+def test_a_search_that_was_stopped_repeats_no_trial(folder: Path, tried: list[Run]) -> None:
+    search.search("ETTh1", folder, tell=lambda _: None)
+    lines = results.read(folder / LOG)
+    (folder / LOG).unlink()
+    for line in lines[:7]:
+        results.append(folder / LOG, line)
+    tried.clear()
+    search.search("ETTh1", folder, tell=lambda _: None)
+    assert [run.key for run in tried] == [line["key"] for line in lines[7:]]
+    assert results.read(folder / LOG) == lines
+
+
+def test_the_best_is_taken_however_long_it_was_trained() -> None:
+    short, long = candidates("ETTh1", 7)[:2]
+    lines = [
+        _line(recipe.run("ETTh1", input_size=96, horizon=36, seed=1), rung, error)
+        for recipe, rung, error in ((short, 0, 0.1), (long, 2, 0.3))
+    ]
+    assert chosen(lines)["ETTh1"] == short
+
+
+def test_a_trial_on_more_validation_parts_counts_before_a_smaller_error() -> None:
+    one, other = candidates("ILI", 7)[:2]
+    single = _line(one.run("ILI", input_size=36, horizon=24, seed=1), 2, 0.1)
+    several = _line(other.run("ILI", input_size=36, horizon=24, seed=1), 0, 0.3)
+    several["validations"] = [several.pop("validation")] * 3
+    assert merit(several) == pytest.approx(0.3)
+    assert chosen([several, single])["ILI"] == other
+
+
+def test_a_trial_never_opens_the_test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(_: Benchmark) -> None:
+        raise AssertionError("the test windows were opened")
+
+    monkeypatch.setattr(Benchmark, "test", opened)
+    assert merit(trial(tiny_run())) > 0
+
+
+@pytest.mark.parametrize("variates", [1, 21])
+def test_candidates_are_the_same_every_time_and_all_different(variates: int) -> None:
+    some = candidates("Weather", variates)
+    assert some == candidates("Weather", variates)
+    assert some != candidates("ETTh1", variates)
+    assert len({candidate.model_dump_json() for candidate in some}) == len(some)
+    if variates == 1:
+        assert {candidate.model.options["mixing"]["kind"] for candidate in some} == {"none"}
