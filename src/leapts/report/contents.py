@@ -23,7 +23,7 @@ Integers = npt.NDArray[np.int64]
 LEVELS: tuple[Level, ...] = (80, 95)
 MOST_SERIES = 500
 MOST_CUTOFFS, FEWEST_CUTOFFS = 12, 3
-_NUMBERS_WANTED = 40_000  # forecast values, of all series and cutoffs: about 400 kB of page
+_NUMBERS_WANTED = 20_000  # forecast values, of all series and cutoffs: about 300 kB of page
 NEVER_SEEN = np.iinfo(np.int64).max
 
 
