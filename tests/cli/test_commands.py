@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet
 import pytest
 
@@ -219,6 +220,22 @@ def test_backtest_says_which_baselines_are_missing(leapts: Leapts, data: Path, m
     result = leapts("backtest", data, "--horizon", 6, "--windows", 1, *FEW_STEPS)
     assert result.code == 0
     assert "pip install 'leapts[stats]'" in result.err
+
+
+def test_backtest_does_not_interpolate_towards_what_a_cutoff_hides(leapts: Leapts, tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-01", periods=80)
+    known = np.sin(np.arange(80) / 3)
+    known[70:74] = np.nan
+    forecasts = []
+    for hidden in (0.5, 1e6):
+        frame = pd.DataFrame({"unique_id": "a", "ds": days, "y": np.where(np.arange(80) >= 74, hidden, known)})
+        frame.to_csv(tmp_path / "gaps.csv", index=False)
+        arguments = ["backtest", tmp_path / "gaps.csv", "--horizon", 6, "--windows", 1, "--fill", "interpolate"]
+        result = leapts(*arguments, "-o", tmp_path / "cv.csv", "--no-statistical", "--no-neural", *FEW_STEPS)
+        assert result.code == 0, result.err
+        assert "interpolation looks ahead" in result.err
+        forecasts.append(pd.read_csv(tmp_path / "cv.csv")["LeapTS"])
+    np.testing.assert_array_equal(*forecasts)
 
 
 def test_backtest_takes_statistical_baselines_in_and_passes_their_warnings_on(

@@ -77,9 +77,12 @@ def backtest(
         target_col=target_col,
         layout=layout,
         freq=freq,
-        fill=fill,
+        # Interpolation would draw a line to values a cutoff hides; the last value looks back alone.
+        fill="ffill" if fill == "interpolate" else fill,
         duplicates=duplicates,
     )
+    if fill == "interpolate":
+        note("note: gaps are filled with the last value before them, since interpolation looks ahead of a cutoff")
     fitting = Fitting(
         horizon=horizon,
         input_size=input_size,
