@@ -235,7 +235,7 @@ def test_backtest_does_not_interpolate_towards_what_a_cutoff_hides(leapts: Leapt
         assert result.code == 0, result.err
         assert "interpolation looks ahead" in result.err
         forecasts.append(pd.read_csv(tmp_path / "cv.csv")["LeapTS"])
-    np.testing.assert_array_equal(*forecasts)
+    pd.testing.assert_series_equal(forecasts[0], forecasts[1])
 
 
 def test_backtest_takes_statistical_baselines_in_and_passes_their_warnings_on(
