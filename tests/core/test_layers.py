@@ -28,7 +28,7 @@ def test_runs_apply_each_member_to_its_own_rows(sizes: list[int]) -> None:
 
 
 def test_a_lightened_module_computes_the_same_with_the_same_parameters() -> None:
-    heads = SegmentHeads(hidden=4, horizon=6, scales=3, layers=2)
+    heads = SegmentHeads(hidden=4, numbers=6, scales=3, layers=2)
     state, scale = torch.randn(9, 4), torch.arange(9) % 3
     light = lightened(heads)
     assert torch.equal(light.chosen(state, scale), heads.chosen(state, scale))

@@ -14,7 +14,7 @@ class Outcome(NamedTuple):
 
     ratios: Float[Tensor, "rows 2"]  # of the horizon: what remains after this leap, and this leap's length
     scale: Float[Tensor, "rows scales"]  # one-hot
-    segment: Float[Tensor, "rows horizon"]  # as written, after the mask
+    segment: Float[Tensor, "rows numbers"]  # as written, after the mask
 
 
 class Drive(NamedTuple):
@@ -28,12 +28,12 @@ class ControlSignal(nn.Module):
     """Compresses a leap's outcome into the control signal, and takes its increment since the leap before."""
 
     def __init__(
-        self, *, horizon: int, scales: int, summary: int, control: int, temporal_clip: tuple[float, float]
+        self, *, numbers: int, scales: int, summary: int, control: int, temporal_clip: tuple[float, float]
     ) -> None:
         super().__init__()
         self.size = control
         self.temporal_clip = temporal_clip
-        self.summary = nn.Linear(horizon, summary, bias=False)
+        self.summary = nn.Linear(numbers, summary, bias=False)
         self.signal = nn.Linear(2 + scales + summary, control, bias=False)
 
     def forward(self, outcome: Outcome, previous: Float[Tensor, "rows control"]) -> Drive:

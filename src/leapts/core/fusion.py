@@ -18,7 +18,7 @@ Record = Literal["nothing", "leaps", "states"]
 class Refined(NamedTuple):
     """The final forecast in normalised units, and the trace where it was asked for."""
 
-    values: Float[Tensor, "rows horizon"]
+    values: Float[Tensor, "rows numbers"]
     trace: ScheduleTrace | None
 
 
@@ -30,7 +30,7 @@ class Fusion(Protocol):
 
     def __call__(
         self,
-        coarse: Float[Tensor, "rows horizon"],
+        coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows hidden"],
         sizes: Sequence[int],
         generator: Generator | None,
@@ -57,7 +57,7 @@ class GatedFusion(nn.Module):
 
     def forward(
         self,
-        coarse: Float[Tensor, "rows horizon"],
+        coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows hidden"],
         sizes: Sequence[int],
         generator: Generator | None,
@@ -85,7 +85,7 @@ class CoarseOnly(nn.Module):
 
     def forward(
         self,
-        coarse: Float[Tensor, "rows horizon"],
+        coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows 0"],  # noqa: ARG002
         sizes: Sequence[int],  # noqa: ARG002
         generator: Generator | None,  # noqa: ARG002
