@@ -19,7 +19,7 @@ from neuralforecast.models import DLinear
 import leapts
 from leapts.adapters.neuralforecast import LeapTS
 from leapts.errors import ConfigError, NotFittedError
-from tests.forecaster.frames import H, LOOKBACK, make_frame
+from tests.forecaster.frames import LOOKBACK, H, make_frame
 
 QUIET: dict[str, Any] = {
     "enable_progress_bar": False,

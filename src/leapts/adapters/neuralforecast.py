@@ -1,4 +1,4 @@
-"""LeapTS as a model of neuralforecast, beside its own: `NeuralForecast(models=[LeapTS(h=24, input_size=96)], freq="h")`.
+"""LeapTS as a model of neuralforecast, to stand beside its own.
 
 Importing this module makes the name known to neuralforecast's `load`.
 """
@@ -83,7 +83,7 @@ class LeapTS(BaseModel):
         control_size: int = 16,
         summary_size: int = 16,
         mask_sharpness: float = 0.5,
-        temporal_clip: Sequence[float] = (0.05, 1.0),
+        temporal_clip: tuple[float, float] = (0.05, 1.0),
         loss: Any = None,
         valid_loss: Any = None,
         max_steps: int = 1000,
@@ -154,7 +154,8 @@ class LeapTS(BaseModel):
             if self._recorded is not None and forecast.trace is not None:
                 self._recorded.append(forecast.trace.arranged(lambda x: x.flatten(0, 1).cpu()))
             values = forecast.values
-        return values.squeeze(1).unflatten(1, (self.h, self.loss.outputsize_multiplier))
+        steps: Tensor = values.squeeze(1).unflatten(1, (self.h, self.loss.outputsize_multiplier))
+        return steps
 
     def on_fit_end(self) -> None:
         """Let go of the last batch: a distribution loss keeps its mean with the gradients, and could not be saved."""

@@ -15,8 +15,8 @@ def soft_segment_mask(
 ) -> Float[Tensor, "rows numbers"]:
     """The soft mask of the paper over 0-based horizon steps: nothing before the start, fading out around the end.
 
-    Differentiable in the length; the start is a discrete cursor. A finished row (start = horizon) masks to zero. Where a
-    step has several outputs, its value stands for each of them.
+    Differentiable in the length; the start is a discrete cursor. A finished row (start = horizon) masks to zero. Where
+    a step has several outputs, its value stands for each of them.
     """
     steps = torch.arange(horizon, dtype=start.dtype, device=start.device)
     if outputs > 1:
