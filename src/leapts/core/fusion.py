@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from leapts.core.layers import lightened
 from leapts.core.rollout import Rollout
 from leapts.core.trace import ScheduleTrace, TraceRecorder
 
@@ -73,7 +72,7 @@ class GatedFusion(nn.Module):
             recorder = TraceRecorder(
                 scheduler.grid, leaps=scheduler.max_leaps, first=first, keep_states=record == "states"
             )
-        roll = lightened(self.rollout).sparse if execution == "sparse" else self.rollout.dense
+        roll = self.rollout.sparse if execution == "sparse" else self.rollout.dense
         scheduled = roll(first, sizes, noise, recorder)
         return Refined(torch.addcmul(coarse, scheduled, self.gate), None if recorder is None else recorder.finish())
 

@@ -1,5 +1,6 @@
 """LeapTS as in the paper's overview: normalise, encode, forecast coarsely, refine in leaps, fuse, restore."""
 
+import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from torch import Generator, Tensor, nn
 
 from leapts.core.encoder import Encoder
 from leapts.core.fusion import Execution, Fusion, Record
+from leapts.core.light import lightened
 from leapts.core.normalization import Normalization
 from leapts.core.trace import ScheduleTrace
 from leapts.errors import ShapeError
@@ -84,6 +86,11 @@ class LeapTSModel(nn.Module):
         """The forecast by the dense execution, for training and export; a generator makes it explore."""
         return self._run(history, generator, execution="dense", record="nothing").values
 
+    @torch.no_grad()
+    def snapshot(self) -> "LeapTSModel":
+        """The model as it stands, for many forecasts of few windows: each spares what `forecast` prepares."""
+        return lightened(copy.deepcopy(self))
+
     @torch.inference_mode()
     def forecast(
         self,
@@ -94,7 +101,8 @@ class LeapTSModel(nn.Module):
         record: Record = "nothing",
     ) -> Forecast:
         """The forecast without gradients, with the trace of its leaps, and their states, where asked for."""
-        return self._run(history, generator, execution=execution, record=record)
+        light = lightened(self) if execution == "sparse" else self
+        return light._run(history, generator, execution=execution, record=record)
 
     def _run(self, history: Tensor, generator: Generator | None, *, execution: Execution, record: Record) -> Forecast:
         self.shape.check(history)

@@ -47,6 +47,8 @@ class Rollout(nn.Module):
         self.cell = cell
         self.sharpness = sharpness
         self.outputs = outputs
+        self.one_hot: Tensor
+        self.register_buffer("one_hot", torch.eye(len(scheduler.grid)), persistent=False)
 
     def dense(
         self,
@@ -95,7 +97,6 @@ class Rollout(nn.Module):
     ) -> Float[Tensor, "rows numbers"]:
         """As many leaps as each row needs."""
         masks = mask_table(self.horizon, self.sharpness, first.dtype, first.device, outputs=self.outputs)
-        one_hot = torch.eye(len(self.scheduler.grid), dtype=first.dtype, device=first.device)
         borders = list(accumulate(sizes, initial=0))
         rows = torch.arange(first.shape[0], device=first.device)
         state = self.cell.begin(first)
@@ -116,7 +117,9 @@ class Rollout(nn.Module):
             else:
                 segment.mul_(masks.from_start.index_select(0, remaining.long()))
                 written.index_add_(0, rows, segment)
-            landing = _Landing(rows, state, control, one_hot.index_select(0, scale), length, left, segment)
+            if leap == last and recorder is None:
+                break
+            landing = _Landing(rows, state, control, self.one_hot.index_select(0, scale), length, left, segment)
             if recorder is not None:
                 self._record_leap(recorder, leap, rows, hidden, self.horizon - remaining, length, scale)
                 # What the last leap of a row does to its state matters to the trace alone.
