@@ -9,6 +9,7 @@ from torch import Generator, Tensor, nn
 
 from leapts.core.encoder import Encoder
 from leapts.core.fusion import Execution, Fusion, Record
+from leapts.core.luck import Luck
 from leapts.core.normalization import Normalization
 from leapts.core.trace import ScheduleTrace
 from leapts.errors import ShapeError
@@ -69,7 +70,7 @@ class LeapTSModel(nn.Module):
         self.layout = _ClusterLayout(clusters)
 
     def forward(
-        self, history: Float[Tensor, "batch variates lookback"], generator: Generator | None = None
+        self, history: Float[Tensor, "batch variates lookback"], generator: Luck | None = None
     ) -> Float[Tensor, "batch variates horizon"]:
         """The forecast by the dense execution, for training and export; a generator makes it explore."""
         return self._run(history, generator, execution="dense", record="nothing").values
@@ -86,7 +87,7 @@ class LeapTSModel(nn.Module):
         """The forecast without gradients, with the trace of its leaps, and their states, where asked for."""
         return self._run(history, generator, execution=execution, record=record)
 
-    def _run(self, history: Tensor, generator: Generator | None, *, execution: Execution, record: Record) -> Forecast:
+    def _run(self, history: Tensor, luck: Luck | None, *, execution: Execution, record: Record) -> Forecast:
         self.shape.check(history)
         batch, variates, _ = history.shape
         history = history.transpose(0, 1)
@@ -94,7 +95,7 @@ class LeapTSModel(nn.Module):
         latent = self.layout.sort(self.encoder(window.values))
         coarse, first = self.head(latent.flatten(0, 1)).tensor_split([self.shape.horizon], 1)
         sizes = self.layout.sizes(variates, batch)
-        refined = self.fusion(coarse, first, sizes, generator, execution=execution, record=record)
+        refined = self.fusion(coarse, first, sizes, luck, execution=execution, record=record)
 
         def by_variate(rows: Tensor) -> Tensor:
             return self.layout.unsort(rows.unflatten(0, (variates, batch)))
