@@ -1,5 +1,6 @@
 """Any number of workers train one model to the weights that a single one with the whole batch reaches."""
 
+import copy
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -74,7 +75,7 @@ def _together(size: int, work: Callable[[_Threads], T]) -> list[T]:
 
 def _model(**options: Any) -> LeapTSModel:
     config = ModelConfig(**{"h": HORIZON, "input_size": LOOKBACK, "hidden_size": 8, **options})
-    clusters = (0, 1, 0) if options.get("clusters") else None
+    clusters = (0, 1, 0) if config.clusters > 1 else None
     return build_model(config, seed=0, clusters=clusters).double()
 
 
@@ -99,16 +100,17 @@ def _assert_close(one: LeapTSModel, other: LeapTSModel) -> None:
         (2, 16, {}),
         (2, 7, {}),  # 75 windows: shares of 3 and 4, and a last batch of 5
         (3, 2, {}),  # one worker has no window
-        (2, 16, {"n_series": 3, "clusters": 2, "mixing": {"kind": "mlp"}}),
-        (2, 16, {"scheduler": {"kind": "monte_carlo"}}),
+        (2, 16, {"n_series": 3, "state": {"clusters": 2, "kind": "cde"}, "mixing": {"kind": "mlp"}}),
+        (2, 16, {"scheduling": {"kind": "monte_carlo"}}),
     ],
 )
 def test_shared_batches_lead_to_the_weights_of_whole_ones(size: int, batch: int, options: dict[str, Any]) -> None:
     config, alone = _config(batch_size=batch), _model(**options)
+    models = [_model(**options) for _ in range(size)]  # not in the threads: torch's seed is everybody's
     expected = train(alone, _windows(), _windows(90), config)
 
     def work(workers: _Threads) -> tuple[LeapTSModel, TrainingReport]:
-        model = _model(**options)
+        model = models[workers.rank]
         return model, train(model, _windows(), _windows(90), config, workers=workers)
 
     for model, report in _together(size, work):
@@ -128,12 +130,12 @@ def test_workers_explore_as_one_would() -> None:
 
 
 def test_every_worker_starts_from_the_first_ones_weights() -> None:
-    def work(workers: _Threads) -> LeapTSModel:
-        model = build_model(ModelConfig(h=HORIZON, input_size=LOOKBACK, hidden_size=8), seed=workers.rank).double()
-        train(model, _windows(), None, _config(), workers=workers)
-        return model
-
-    one, other = _together(2, work)
+    config = ModelConfig(h=HORIZON, input_size=LOOKBACK, hidden_size=8)
+    one, other = (build_model(config, seed=seed).double() for seed in (0, 1))
+    assert not torch.equal(one.head.weight, other.head.weight)
+    _together(
+        2, lambda workers: train([one, other][workers.rank], _windows(), None, _config(), workers=workers)
+    )
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 
@@ -154,12 +156,12 @@ def test_workers_resume_to_the_weights_of_an_uninterrupted_run(stop_at: int, tmp
             if event.step == stop and workers.rank == 1:
                 raise KeyboardInterrupt
 
-        model, folder = _model(), tmp_path if workers.rank == 0 else tmp_path / "nothing here"
+        model, folder = models.pop(), tmp_path if workers.rank == 0 else tmp_path / "nothing here"
         checkpoint = Checkpoint(folder, fingerprint="same")
         train(model, _windows(), _windows(90), _config(), progress=end, checkpoint=checkpoint, workers=workers)
         return model
 
-    uninterrupted = _model()
+    models, uninterrupted = [_model() for _ in range(4)], _model()
     train(uninterrupted, _windows(), _windows(90), _config())
     with pytest.raises((KeyboardInterrupt, WorkerLostError)):
         _together(2, lambda workers: work(workers, stop_at))
@@ -175,10 +177,12 @@ def test_a_loss_that_is_no_number_for_one_worker_stops_them_all() -> None:
             batch = super().gather(index)
             return batch._replace(future=batch.future * torch.nan)
 
+    model = _model()
+
     def work(workers: _Threads) -> str:
         source = _windows() if workers.rank == 0 else Poisoned(_windows().matrix, LOOKBACK, HORIZON)
         with pytest.raises(TrainingError) as caught:
-            train(_model(), source, None, _config(), workers=workers)
+            train(copy.deepcopy(model), source, None, _config(), workers=workers)
         return str(caught.value)
 
     one, other = _together(2, work)
@@ -197,12 +201,12 @@ def test_processes_on_different_data_are_refused_by_all_of_them() -> None:
 
 
 def test_a_step_takes_one_message() -> None:
-    counts = []
+    counts, model = [], _model()
     for steps in (2, 4):
         config = _config(max_steps=steps, val_check_steps=steps)
 
         def work(workers: _Threads, config: TrainingConfig = config) -> int:
-            train(_model(), _windows(), None, config, workers=workers)
+            train(copy.deepcopy(model), _windows(), None, config, workers=workers)
             return workers.meeting.messages
 
         counts.append(_together(2, work)[0])
