@@ -5,8 +5,9 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
+from leapts.core.luck import Luck, drawn
 from leapts.core.rollout import Rollout
 from leapts.core.trace import ScheduleTrace, TraceRecorder
 
@@ -32,7 +33,7 @@ class Fusion(Protocol):
         coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows hidden"],
         sizes: Sequence[int],
-        generator: Generator | None,
+        luck: Luck | None,
         *,
         execution: Execution,
         record: Record,
@@ -59,14 +60,14 @@ class GatedFusion(nn.Module):
         coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows hidden"],
         sizes: Sequence[int],
-        generator: Generator | None,
+        luck: Luck | None,
         *,
         execution: Execution,
         record: Record,
     ) -> Refined:
         """Coarse forecast plus gate times rollout."""
         scheduler = self.rollout.scheduler
-        noise = scheduler.draw(first.shape[0], first, generator)
+        noise = drawn(scheduler, first, luck)
         recorder = None
         if record != "nothing":
             recorder = TraceRecorder(
@@ -87,7 +88,7 @@ class CoarseOnly(nn.Module):
         coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows 0"],  # noqa: ARG002
         sizes: Sequence[int],  # noqa: ARG002
-        generator: Generator | None,  # noqa: ARG002
+        luck: Luck | None,  # noqa: ARG002
         *,
         execution: Execution,  # noqa: ARG002
         record: Record,  # noqa: ARG002

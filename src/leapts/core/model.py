@@ -11,6 +11,7 @@ from torch import Generator, Tensor, nn
 from leapts.core.encoder import Encoder
 from leapts.core.fusion import Execution, Fusion, Record
 from leapts.core.light import lightened
+from leapts.core.luck import Luck
 from leapts.core.normalization import Normalization
 from leapts.core.trace import ScheduleTrace
 from leapts.errors import ShapeError
@@ -81,7 +82,7 @@ class LeapTSModel(nn.Module):
         self.layout = _ClusterLayout(clusters)
 
     def forward(
-        self, history: Float[Tensor, "batch variates lookback"], generator: Generator | None = None
+        self, history: Float[Tensor, "batch variates lookback"], generator: Luck | None = None
     ) -> Float[Tensor, "batch variates numbers"]:
         """The forecast by the dense execution, for training and export; a generator makes it explore."""
         return self._run(history, generator, execution="dense", record="nothing").values
@@ -104,7 +105,7 @@ class LeapTSModel(nn.Module):
         light = lightened(self) if execution == "sparse" else self
         return light._run(history, generator, execution=execution, record=record)
 
-    def _run(self, history: Tensor, generator: Generator | None, *, execution: Execution, record: Record) -> Forecast:
+    def _run(self, history: Tensor, luck: Luck | None, *, execution: Execution, record: Record) -> Forecast:
         self.shape.check(history)
         batch, variates, _ = history.shape
         history = history.transpose(0, 1)
@@ -112,7 +113,7 @@ class LeapTSModel(nn.Module):
         latent = self.layout.sort(self.encoder(window.values))
         coarse, first = self.head(latent.flatten(0, 1)).tensor_split([self.shape.numbers], 1)
         sizes = self.layout.sizes(variates, batch)
-        refined = self.fusion(coarse, first, sizes, generator, execution=execution, record=record)
+        refined = self.fusion(coarse, first, sizes, luck, execution=execution, record=record)
 
         def by_variate(rows: Tensor) -> Tensor:
             return self.layout.unsort(rows.unflatten(0, (variates, batch)))
