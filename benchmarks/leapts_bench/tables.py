@@ -5,7 +5,9 @@ from pathlib import Path
 
 from leapts.files import write_file
 from leapts_bench import results
+from leapts_bench.analysis_tables import analysis
 from leapts_bench.markdown import NOT_RUN, cell, percent, place, plain, table
+from leapts_bench.peer_tables import peers
 from leapts_bench.published import AVERAGE, best_other, published
 from leapts_bench.results import Line
 from leapts_bench.studies import ablation, m4, seeds, sensitivity, synthetic
@@ -50,6 +52,8 @@ def render(suites: Entries, done: Mapping[str, Line]) -> str:
         "## Ablation\n\n" + ablation(of["ablation"]),
         "## Sensitivity\n\nOn ETTm1, averages over the horizons.\n\n" + sensitivity(of["sensitivity"]),
         "## Seeds\n\n" + seeds(of["seeds"]),
+        "## Peers\n\n" + peers(of["peers"]),
+        "## What drives the leaps\n\n" + analysis(of["analysis"]),
         "## Runs of earlier recipes\n\n" + superseded(suites, done),
     ]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
