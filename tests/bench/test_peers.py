@@ -1,6 +1,7 @@
 """Peers learn, repeat themselves, and are refused by name where they cannot be built."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,16 @@ import torch
 from leapts.data.borders import split_by_fractions
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError
+from leapts_bench.__main__ import main
 from leapts_bench.fitting import fit
+from leapts_bench.peer_tables import peers
 from leapts_bench.peers import CHEAP, COSTLY, PEERS, build_peer, is_available, peer_run
 from leapts_bench.peers.neural import MODULES
 from leapts_bench.protocol import Benchmark, cut
+from leapts_bench.published import published
 from leapts_bench.runs import Learning, PeerDesign, Run
-from leapts_bench.suites import entries
+from leapts_bench.suites import FULL, entries
+from leapts_bench.summary import Results
 
 LOOKBACK, HORIZON, VARIATES = 48, 12, 2
 OWN = ("Amplifier", "AMD")
@@ -130,3 +135,44 @@ def test_the_suite_has_every_peer_where_the_paper_has_a_set_to_compare_on() -> N
     first = next(place for place, (variant, _, _) in enumerate(suite) if variant in COSTLY)
     assert all(variant in COSTLY for variant, _, _ in suite[first:])
     assert {data for _, data, _ in suite[first : first + 10]} == {"ILI", "ETTh1"}
+
+
+def _made_up(run: Run, mse: float, mae: float) -> dict[str, Any]:
+    return {"key": run.key, "seed": 1, "run": run.model_dump(mode="json"), "test": {"mse": mse, "mae": mae}}
+
+
+def test_the_table_shows_peers_beside_ours_or_says_that_they_were_not_run() -> None:
+    suite = [entry for entry in entries("peers") if entry.run.dataset == "ETTh2"]
+    figures = {(FULL, 18): (0.1, 0.2), ("DLinear", 18): (0.2, 0.25), ("DLinear", 24): (0.3, 0.3)}
+    done = {
+        run.key: _made_up(run, *figures[variant, run.horizon])
+        for variant, run in suite
+        if (variant, run.horizon) in figures
+    }
+    page = peers(Results(suite, done))
+    paper = {name: published("main", "ETTh2", 18, "MSE", name) for name in (FULL, "DLinear", "TSMixer")}
+    row = f"| ETTh2 | 18 | 0.100 ({paper[FULL]:.3f}) | 0.200 ({paper['DLinear']:.3f}) | "
+    assert f"{row}not run here ({paper['TSMixer']:.3f}) |" in page
+    assert "| DLinear | -50.0 % | 1 of 1 | -20.0 % | 1 of 1 | 1 |" in page
+    assert "| TimesNet | not run here | 0 of 0 | not run here | 0 of 0 | 0 |" in page
+
+
+def test_a_suite_leaves_out_peers_that_cannot_be_built(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    asked: list[Run] = []
+
+    def pretend(runs: list[Run], *_: object, **__: object) -> int:
+        asked.extend(runs)
+        return 0
+
+    monkeypatch.setattr("leapts_bench.execution.work_all", pretend)
+    monkeypatch.setattr("leapts_bench.peers.building.is_installed", lambda: False)
+    only = ["--only", "Scenario3", "--results", str(folder)]
+    assert main(["run", "synthetic", *only]) == 0
+    assert {run.model_name for run in asked} == {"LeapTS", *OWN}
+    assert "pip install 'leapts[neural]'): DLinear, N-BEATS" in capsys.readouterr().out
+    asked.clear()
+    assert main(["run", "synthetic", *only, "--model", "AMD"]) == 0
+    assert {run.model_name for run in asked} == {"AMD"}
+    assert len(asked) == 4
