@@ -4,6 +4,7 @@
     python -m leapts_bench status
     python -m leapts_bench table
     python -m leapts_bench search [DATASET ...]
+    python -m leapts_bench speed [POINT ...] [--threads 1 2]
 
 The data sets are in the folder that `LEAPTS_DATA` names.
 """
@@ -21,6 +22,7 @@ from leapts_bench import execution, recipes, results, tables
 from leapts_bench.peers import PEERS, is_available
 from leapts_bench.runs import PeerDesign, parse_run
 from leapts_bench.search import LOG, search
+from leapts_bench.speed import POINTS, Plan, measure
 from leapts_bench.suites import SUITES, entries
 
 _ROOT = Path(__file__).parents[2]
@@ -39,6 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
                 _status(options.results)
             case "table":
                 tables.write(options.results, options.out)
+            case "speed":
+                plan = Plan(rounds=options.rounds, budget=options.budget, is_quick=options.quick)
+                measure(options.points or list(POINTS), options.threads, plan, options.results, tell=_tell)
             case "search":
                 for dataset in options.dataset:
                     search(dataset, options.results, tell=_tell)
@@ -65,7 +70,15 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("--out", type=Path, default=_ROOT / "docs" / "benchmarks.md")
     look = commands.add_parser("search", help="search for recipes on validation windows")
     look.add_argument("dataset", nargs="*", help="none: only write the recipes anew from the log")
-    for command in (run, status, table, look):
+    fast = commands.add_parser(
+        "speed", help="measure speed beside the peers; best on a machine with nothing else to do"
+    )
+    fast.add_argument("points", nargs="*", metavar="POINT", help=f"these alone: {', '.join(POINTS)}")
+    fast.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="numbers of threads, one after the other")
+    fast.add_argument("--rounds", type=int, default=7, help="how often candidates take turns")
+    fast.add_argument("--budget", type=float, default=300.0, help="seconds for each model in the race of training")
+    fast.add_argument("--quick", action="store_true", help="small stand-ins, to see that it works; not for the page")
+    for command in (run, status, table, look, fast):
         command.add_argument("--results", type=Path, default=_RESULTS, help="the folder of the results")
     work = commands.add_parser("work")
     work.add_argument("target", type=Path)

@@ -32,13 +32,13 @@ def _analysis_run(run: Run) -> AnalysisRun:
 
 @pytest.fixture(scope="module")
 def clustered() -> Benchmark:
-    """Two calm and two jumpy series of 600 steps, named as Scenario1 names its clusters."""
-    steps = np.arange(600)
-    noise = np.random.default_rng(1).normal(size=(2, 600))
+    """Two calm and two jumpy series of 300 steps, named as Scenario1 names its clusters."""
+    steps = np.arange(300)
+    noise = np.random.default_rng(1).normal(size=(2, 300))
     calm = [np.sin(steps / 12), np.cos(steps / 15)]
     values = torch.from_numpy(np.stack([*calm, *noise]))
     panel = Panel.from_matrix(values, series=("A0", "A1", "B0", "B1"))
-    return cut(panel, split_by_fractions(600, 0.6, 0.2), input_size=24, horizon=12)
+    return cut(panel, split_by_fractions(300, 0.6, 0.2), input_size=24, horizon=12)
 
 
 def _fitted(data: Benchmark, options: dict[str, Any], model: PeerDesign | None = None) -> Fit:
