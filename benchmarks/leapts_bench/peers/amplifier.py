@@ -61,7 +61,8 @@ class Amplifier(nn.Module):
     ) -> Float[Tensor, "batch variates horizon"]:
         """Without the part that is there because of the mirror image."""
         added: Tensor = self.ahead(mirrored)
-        return torch.fft.irfft(torch.fft.rfft(forecast, dim=2) - added, n=self.horizon, dim=2)
+        restored: Tensor = torch.fft.irfft(torch.fft.rfft(forecast, dim=2) - added, n=self.horizon, dim=2)
+        return restored
 
 
 class ComplexLinear(nn.Module):

@@ -1,7 +1,7 @@
 """How long a forecast takes, beside the peers."""
 
+import importlib
 import importlib.util
-import io
 from collections.abc import Callable
 from typing import Any
 
@@ -74,15 +74,13 @@ def onnx_session(model: LeapTSModel, history: Tensor) -> Callable[[], Any] | Non
     """The dense execution as a session of ONNX Runtime; none where that is not installed."""
     if any(importlib.util.find_spec(name) is None for name in ("onnx", "onnxscript", "onnxruntime")):
         return None
-    import onnxruntime
-
+    onnxruntime = importlib.import_module("onnxruntime")
     history = history.contiguous()
-    content = io.BytesIO()
     program = torch.onnx.export(model, (history,), dynamo=True, verbose=False)
     assert program is not None
-    program.save(content)
+    content = program.model_proto.SerializeToString()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
-    session = onnxruntime.InferenceSession(content.getvalue(), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     fed = {session.get_inputs()[0].name: history.numpy()}
     return lambda: session.run(None, fed)

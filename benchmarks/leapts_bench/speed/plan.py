@@ -11,6 +11,7 @@ from leapts.core import LeapTSModel
 from leapts_bench.execution import opened
 from leapts_bench.fitting import Leaping, fit
 from leapts_bench.peers import PeerModel, build_peer, is_available, peer_run
+from leapts_bench.protocol import Benchmark
 from leapts_bench.recipes import recipe
 from leapts_bench.runs import Learning, PeerDesign, Run
 
@@ -71,15 +72,17 @@ def fresh_peers(dataset: str, variates: int, plan: Plan, names: tuple[str, ...] 
 def windows_of(dataset: str, count: int) -> Tensor:
     """The first test windows' histories."""
     run = recipe(dataset).run(dataset, input_size=LOOKBACK, horizon=HORIZON, seed=1)
-    history: Tensor = opened(run).test().gather(torch.arange(count)).history
-    return history
+    data = opened(run)
+    assert isinstance(data, Benchmark)
+    return data.test().gather(torch.arange(count)).history
 
 
 def random_walks(windows: int, variates: int, lookback: int, seed: int) -> Tensor:
     """Made-up histories, in memory as the data pipeline leaves them: variate after variate."""
     generator = torch.Generator().manual_seed(seed)
     steps = torch.randn(variates, windows, lookback, generator=generator)
-    return (steps.cumsum(2) / lookback**0.5).transpose(0, 1)
+    walks: Tensor = steps.cumsum(2) / lookback**0.5
+    return walks.transpose(0, 1)
 
 
 def _peer(name: str, dataset: str, variates: int, plan: Plan) -> PeerModel:
