@@ -15,6 +15,7 @@ from leapts_bench.protocol import Benchmark, prepare
 from leapts_bench.runs import Learning
 from leapts_bench.speed import FILE, Plan, measure, measuring, speed_page
 from leapts_bench.speed.growth import memory_exponent
+from leapts_bench.speed.inference import onnx_session
 from leapts_bench.speed.limit import profiled
 from leapts_bench.speed.plan import HORIZON, LOOKBACK, random_walks
 from leapts_bench.speed.timing import exponent, fastest, peak_memory
@@ -70,6 +71,15 @@ def test_a_race_ends_with_training_or_with_its_budget(budget: float, finished: b
     assert raced["steps"] == (raced["max_steps"] if finished else 1)
     assert [seconds for seconds, _ in raced["looks"]] == sorted(seconds for seconds, _ in raced["looks"])
     assert bool(raced["looks"]) or not finished
+
+
+def test_what_onnx_runtime_is_timed_on_is_the_same_forecast() -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    model, history = build_model(CONFIG, seed=1), random_walks(1, 3, LOOKBACK, 1)
+    session = onnx_session(model, history)
+    assert session is not None
+    torch.testing.assert_close(torch.from_numpy(session()[0]), model.forecast(history).values, rtol=1e-5, atol=1e-5)
 
 
 def test_the_shares_of_a_profile_add_up() -> None:

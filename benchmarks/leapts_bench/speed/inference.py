@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -76,7 +77,10 @@ def onnx_session(model: LeapTSModel, history: Tensor) -> Callable[[], Any] | Non
         return None
     onnxruntime = importlib.import_module("onnxruntime")
     history = history.contiguous()
-    program = torch.onnx.export(model, (history,), dynamo=True, verbose=False)
+    with warnings.catch_warnings():
+        # The exporter warns of its own insides.
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(model.eval(), (history,), dynamo=True, verbose=False)
     assert program is not None
     content = program.model_proto.SerializeToString()
     options = onnxruntime.SessionOptions()
