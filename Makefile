@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check peers format speed bench bench-table clean
+.PHONY: help demo test check peers format speed bench bench-speed bench-table clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -54,6 +54,9 @@ speed: $(READY) ## measure the model against its own matrix products (ratios, on
 SUITE ?= main
 bench: $(READY) ## do the runs of a suite that are not done: make bench SUITE=main, with LEAPTS_DATA set
 	$(BIN)/python -m leapts_bench run $(SUITE)
+
+bench-speed: $(READY) ## measure speed beside the peers that are installed; on a quiet machine, with LEAPTS_DATA set
+	$(BIN)/python -m leapts_bench speed
 
 bench-table: $(READY) ## render docs/benchmarks.md from the results, without training
 	$(BIN)/python -m leapts_bench table

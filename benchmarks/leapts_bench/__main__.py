@@ -1,9 +1,10 @@
 """The command line.
 
-    python -m leapts_bench run SUITE [--workers 2] [--only DATASET ...] [--seed N ...]
+    python -m leapts_bench run SUITE [--workers 2] [--only DATASET ...] [--model NAME ...] [--seed N ...]
     python -m leapts_bench status
     python -m leapts_bench table
     python -m leapts_bench search [DATASET ...]
+    python -m leapts_bench speed [POINT ...] [--threads 1 2]
 
 The data sets are in the folder that `LEAPTS_DATA` names.
 """
@@ -18,8 +19,10 @@ from leapts.data.catalogue import find
 from leapts.data.loading import data_folder, stored_file
 from leapts.errors import LeapTSError
 from leapts_bench import execution, recipes, results, tables
-from leapts_bench.runs import Run
+from leapts_bench.peers import PEERS, is_available
+from leapts_bench.runs import PeerDesign, parse_run
 from leapts_bench.search import LOG, search
+from leapts_bench.speed import POINTS, Plan, measure
 from leapts_bench.suites import SUITES, entries
 
 _ROOT = Path(__file__).parents[2]
@@ -38,13 +41,16 @@ def main(arguments: list[str] | None = None) -> int:
                 _status(options.results)
             case "table":
                 tables.write(options.results, options.out)
+            case "speed":
+                plan = Plan(rounds=options.rounds, budget=options.budget, is_quick=options.quick)
+                measure(options.points or list(POINTS), options.threads, plan, options.results, tell=_tell)
             case "search":
                 for dataset in options.dataset:
                     search(dataset, options.results, tell=_tell)
                 recipes.write(results.read(options.results / LOG))
             case _:  # one run, handed over by `run`
-                print(execution.work(Run.model_validate_json(sys.stdin.read()), options.target))
-    except LeapTSError as error:
+                print(execution.work(parse_run(sys.stdin.read()), options.target))
+    except (LeapTSError, ImportError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
@@ -57,13 +63,22 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("suite", choices=SUITES)
     run.add_argument("--workers", type=int, default=2, help="processes at a time, each with one thread")
     run.add_argument("--only", nargs="+", metavar="DATASET", help="these sets alone")
+    run.add_argument("--model", nargs="+", metavar="NAME", help="these models alone: LeapTS, or peers")
     run.add_argument("--seed", nargs="+", type=int, help="these seeds alone")
     status = commands.add_parser("status", help="how much of each suite is done")
     table = commands.add_parser("table", help="render the tables from the results, without any training")
     table.add_argument("--out", type=Path, default=_ROOT / "docs" / "benchmarks.md")
     look = commands.add_parser("search", help="search for recipes on validation windows")
     look.add_argument("dataset", nargs="*", help="none: only write the recipes anew from the log")
-    for command in (run, status, table, look):
+    fast = commands.add_parser(
+        "speed", help="measure speed beside the peers; best on a machine with nothing else to do"
+    )
+    fast.add_argument("points", nargs="*", metavar="POINT", help=f"these alone: {', '.join(POINTS)}")
+    fast.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="numbers of threads, one after the other")
+    fast.add_argument("--rounds", type=int, default=7, help="how often candidates take turns")
+    fast.add_argument("--budget", type=float, default=300.0, help="seconds for each model in the race of training")
+    fast.add_argument("--quick", action="store_true", help="small stand-ins, to see that it works; not for the page")
+    for command in (run, status, table, look, fast):
         command.add_argument("--results", type=Path, default=_RESULTS, help="the folder of the results")
     work = commands.add_parser("work")
     work.add_argument("target", type=Path)
@@ -77,10 +92,15 @@ def _run(options: argparse.Namespace) -> int:
         if (options.only is None or entry.run.dataset in options.only)
         and (options.seed is None or entry.run.seed in options.seed)
     ]
+    wanted = [run for run in wanted if options.model is None or run.model_name in options.model]
     missing = {name for name in dict.fromkeys(run.dataset for run in wanted) if not _is_here(name)}
     for name in sorted(missing):
         _tell(f"{name} is not in the data folder: its runs are left out")
-    runs = [run for run in wanted if run.dataset not in missing]
+    peers = {run.model.name for run in wanted if isinstance(run.model, PeerDesign)}
+    elsewhere = {name for name in peers if name in PEERS and not is_available(name)}
+    if elsewhere:
+        _tell(f"left out without neuralforecast (pip install 'leapts[neural]'): {', '.join(sorted(elsewhere))}")
+    runs = [run for run in wanted if run.dataset not in missing and run.model_name not in elsewhere]
     target = options.results / f"{options.suite}.jsonl"
     failed = execution.work_all(runs, target, workers=options.workers, tell=_tell)
     if failed:

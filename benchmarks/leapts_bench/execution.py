@@ -15,10 +15,11 @@ from pathlib import Path
 from leapts.data.borders import Split
 from leapts.data.catalogue import find
 from leapts_bench import results
+from leapts_bench.analysis import analysed
 from leapts_bench.fitting import fit
 from leapts_bench.m4 import M4Benchmark, prepare_m4
 from leapts_bench.protocol import Benchmark, prepare
-from leapts_bench.runs import Run
+from leapts_bench.runs import AnalysisRun, Run
 
 Tell = Callable[[str], None]
 
@@ -33,11 +34,13 @@ def execute(run: Run) -> results.Line:
     validation = data.validation_scores(fitted.predictor)
     scoring = time.perf_counter()
     test = data.test_scores(fitted.predictor)
+    analysis = {"analysis": analysed(run.dataset, data, fitted.predictor)} if isinstance(run, AnalysisRun) else {}
     reference = {"naive2": data.naive2_scores().to_dict()} if isinstance(data, M4Benchmark) else {}
     return {
         **description(run),
         "test": test.to_dict(),
         **reference,
+        **analysis,
         "validation": validation.to_dict(),
         "training": fitted.report,
         "parameters": fitted.parameters,

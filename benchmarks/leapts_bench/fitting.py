@@ -1,17 +1,17 @@
 """From a run to a fitted model: LeapTS by its own training loop, peers behind the same seam."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from jaxtyping import Float
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from leapts.assembly import build_model
 from leapts.config import ModelConfig
 from leapts.core import LeapTSModel, cluster_variates
 from leapts.data.windows import AlignedWindows
-from leapts.errors import ConfigError
-from leapts.training import WindowSource, train
+from leapts.training import TrainingReport, WindowSource, train
+from leapts_bench.peers import PeerModel, build_peer
 from leapts_bench.runs import LeapTSDesign, PeerDesign, Run
 from leapts_bench.scoring import Predicted, Predictor
 
@@ -44,12 +44,13 @@ def fit(run: Run, data: Parts) -> Fit:
 
     Raises:
         ConfigError: When the run names a peer that is not there.
+        ImportError: When the peer needs a package that is not installed.
     """
     match run.model:
         case LeapTSDesign():
             return _fit_leapts(run, run.model, data)
-        case PeerDesign(name=name):
-            raise ConfigError(f"there is no peer {name!r} yet")
+        case PeerDesign():
+            return _fit_peer(run, run.model, data)
 
 
 class Leaping:
@@ -58,10 +59,26 @@ class Leaping:
     def __init__(self, model: LeapTSModel) -> None:
         self.model = model
 
+    @property
+    def leaps(self) -> bool:
+        """Whether it has a scheduling branch."""
+        return self.model.fusion.state_size > 0
+
     def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
         """The forecast of each window, by the sparse execution."""
         forecast = self.model.forecast(history, record="leaps")
         return Predicted(forecast.values, None if forecast.trace is None else forecast.trace.leaps)
+
+
+class Asked:
+    """A peer as a predictor."""
+
+    def __init__(self, model: PeerModel) -> None:
+        self.model = model
+
+    def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
+        """The forecast of each window; there are no leaps to count."""
+        return Predicted(self.model.forecast(history).values, None)
 
 
 def _fit_leapts(run: Run, design: LeapTSDesign, data: Parts) -> Fit:
@@ -69,17 +86,36 @@ def _fit_leapts(run: Run, design: LeapTSDesign, data: Parts) -> Fit:
     config = design.config(input_size=run.input_size, horizon=run.horizon, variates=data.variates)
     model = build_model(config, seed=run.seed, clusters=_clusters(config, windows, run.seed))
     report = train(model, windows, data.validation(), run.training.config(len(windows), run.seed))
-    return Fit(
-        predictor=Leaping(model),
-        parameters=sum(weights.numel() for weights in model.parameters()),
-        report={
-            "steps": report.steps,
-            "best_step": report.best_step,
-            "best_validation_mae": report.best_validation,
-            "stopped_early": report.stopped_early,
-            "validations": [[step, round(value, 6)] for step, value in report.validations],
-        },
+    return Fit(Leaping(model), _size(model), _told(report))
+
+
+def _fit_peer(run: Run, design: PeerDesign, data: Parts) -> Fit:
+    windows = data.train()
+    model = build_peer(
+        design.name,
+        design.options,
+        input_size=run.input_size,
+        horizon=run.horizon,
+        variates=data.variates,
+        seed=run.seed,
     )
+    # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
+    report = train(cast("LeapTSModel", model), windows, data.validation(), run.training.config(len(windows), run.seed))
+    return Fit(Asked(model), _size(model), _told(report))
+
+
+def _size(model: nn.Module) -> int:
+    return sum(weights.numel() for weights in model.parameters())
+
+
+def _told(report: TrainingReport) -> dict[str, Any]:
+    return {
+        "steps": report.steps,
+        "best_step": report.best_step,
+        "best_validation_mae": report.best_validation,
+        "stopped_early": report.stopped_early,
+        "validations": [[step, round(value, 6)] for step, value in report.validations],
+    }
 
 
 def _clusters(config: ModelConfig, windows: WindowSource, seed: int) -> tuple[int, ...] | None:

@@ -78,6 +78,24 @@ class Run(RootOptions):
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
 
+    @property
+    def model_name(self) -> str:
+        """What the run fits."""
+        return self.model.name if isinstance(self.model, PeerDesign) else "LeapTS"
+
     def __str__(self) -> str:
-        model = self.model.name if isinstance(self.model, PeerDesign) else "LeapTS"
-        return f"{self.dataset} {self.input_size}->{self.horizon} {model} seed {self.seed}"
+        return f"{self.dataset} {self.input_size}->{self.horizon} {self.model_name} seed {self.seed}"
+
+
+class AnalysisRun(Run):
+    """A run whose schedules and vectors are analysed on the test windows after its errors are taken.
+
+    It has a key of its own: a run of the same description that only took the errors does not stand in for it.
+    """
+
+    purpose: Literal["analysis"]
+
+
+def parse_run(text: str) -> Run:
+    """A run from its JSON, of whichever kind it is."""
+    return (AnalysisRun if "purpose" in json.loads(text) else Run).model_validate_json(text)

@@ -5,9 +5,13 @@ from pathlib import Path
 
 from leapts.files import write_file
 from leapts_bench import results
+from leapts_bench.analysis_tables import analysis
 from leapts_bench.markdown import NOT_RUN, cell, percent, place, plain, table
+from leapts_bench.peer_tables import peers
 from leapts_bench.published import AVERAGE, best_other, published
 from leapts_bench.results import Line
+from leapts_bench.speed import FILE as SPEED_FILE
+from leapts_bench.speed import speed_page
 from leapts_bench.studies import ablation, m4, seeds, sensitivity, synthetic
 from leapts_bench.suites import FULL, PAPER_SETS, SUITES, Entry, entries
 from leapts_bench.summary import Figure, Results, difference
@@ -31,12 +35,13 @@ models in the paper. Figures are on scaled values unless said otherwise. Lower i
 
 def write(folder: Path, out: Path) -> None:
     """Render the results of a folder into a file."""
-    page = render({suite: entries(suite) for suite in SUITES}, results.finished(folder))
+    suites = {suite: entries(suite) for suite in SUITES}
+    page = render(suites, results.finished(folder), results.read(folder / SPEED_FILE))
     write_file(out, page.encode())
 
 
-def render(suites: Entries, done: Mapping[str, Line]) -> str:
-    """The whole page."""
+def render(suites: Entries, done: Mapping[str, Line], speed: Sequence[Line] = ()) -> str:
+    """The whole page, from the finished runs and the measurements of speed."""
     of = {suite: Results(suites.get(suite, ()), done) for suite in SUITES}
     parts = [
         _PREAMBLE,
@@ -50,6 +55,9 @@ def render(suites: Entries, done: Mapping[str, Line]) -> str:
         "## Ablation\n\n" + ablation(of["ablation"]),
         "## Sensitivity\n\nOn ETTm1, averages over the horizons.\n\n" + sensitivity(of["sensitivity"]),
         "## Seeds\n\n" + seeds(of["seeds"]),
+        "## Peers\n\n" + peers(of["peers"]),
+        "## What drives the leaps\n\n" + analysis(of["analysis"]),
+        "## Speed\n\n" + speed_page(speed),
         "## Runs of earlier recipes\n\n" + superseded(suites, done),
     ]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)

@@ -7,20 +7,18 @@ compares.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from leapts.core import ScheduleTrace
+from leapts.core import LeapTSModel, ScheduleTrace
 from leapts.core.scales import SCALE_NAMES
-from leapts.data.panel import Panel
-from leapts.data.windows import Windows
+from leapts.data.windows import AlignedWindows, Windows
 from leapts.errors import ConfigError, DataError
 from leapts.forecaster import LeapTS
-from leapts.forecaster.fitted import Fitted
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -30,6 +28,13 @@ Volatility = Literal["changes", "level"]  # the deviation of the look-back's ste
 BINS = 4
 MOST_ROWS = 20_000
 _ROWS_AT_A_TIME = 4096
+
+
+class Histories(NamedTuple):
+    """Look-backs of some windows, as [batch, variates, look-back], and which series each row of them is of."""
+
+    series: Integers
+    values: Tensor
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,18 +114,40 @@ def trace_windows(
     Raises:
         ConfigError: When the model has no scheduling branch.
     """
-    parts = []
     fitted = model.fitted_
     panel = fitted.accepted(model.read(data))
-    for series, history in _histories(fitted, panel, most_rows):
-        trace = fitted.model.forecast(history, record="states").trace
+    histories = spread_histories(fitted.windows(panel), most_rows)
+    return trace_histories(fitted.model, histories, panel.series, volatility=volatility)
+
+
+def trace_histories(
+    network: LeapTSModel,
+    histories: Sequence[Histories],
+    names: tuple[str | int, ...],
+    *,
+    volatility: Volatility = "changes",
+) -> TracedWindows:
+    """Forecast these histories, and note how each forecast was made.
+
+    Args:
+        network: With a scheduling branch.
+        histories: Standardised, as the network wants them.
+        names: The series.
+        volatility: What counts as such.
+
+    Raises:
+        ConfigError: When the network has no scheduling branch.
+    """
+    parts = []
+    for series, history in histories:
+        trace = network.forecast(history, record="states").trace
         if trace is None:
             raise ConfigError("this model has no scheduling branch, so there are no leaps to analyse")
         rows = history.flatten(0, 1).double()
         spread = _numpy((rows.diff(dim=1) if volatility == "changes" else rows).std(dim=1, correction=0))
         parts.append(_traced(series, spread, trace.arranged(lambda x: x.flatten(0, 1))))
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return TracedWindows(names=panel.series, **joined)
+    return TracedWindows(names=names, **joined)
 
 
 def by_volatility(traced: TracedWindows, bins: int = BINS) -> tuple[VolatilityBin, ...]:
@@ -145,14 +172,20 @@ def representations(model: LeapTS, data: Any, *, most_rows: int = 2000) -> tuple
     if fitted.config.scheduling.kind != "none":
         traced = trace_windows(model, data, most_rows=most_rows)
         return traced.states, tuple(str(traced.names[row]) for row in traced.series)
-    panel, network = fitted.accepted(model.read(data)), fitted.model
-    vectors, of = [], []
-    for series, history in _histories(fitted, panel, most_rows):
-        with torch.inference_mode():
-            latent = network.encoder(network.normalization(history.transpose(0, 1)).values)
+    panel = fitted.accepted(model.read(data))
+    histories = spread_histories(fitted.windows(panel), most_rows)
+    of = np.concatenate([series for series, _ in histories])
+    return latent_vectors(fitted.model, histories), tuple(str(panel.series[row]) for row in of)
+
+
+@torch.inference_mode()
+def latent_vectors(network: LeapTSModel, histories: Sequence[Histories]) -> Floats:
+    """What the encoder makes of each row."""
+    vectors = []
+    for _, history in histories:
+        latent = network.encoder(network.normalization(history.transpose(0, 1)).values)
         vectors.append(_numpy(latent.transpose(0, 1).flatten(0, 1)))
-        of.append(series)
-    return np.concatenate(vectors), tuple(str(panel.series[row]) for row in np.concatenate(of))
+    return np.concatenate(vectors)
 
 
 def embed(vectors: Floats, groups: Sequence[str], *, perplexity: float = 30.0, seed: int = 0) -> Embedding:
@@ -190,18 +223,20 @@ def embed(vectors: Floats, groups: Sequence[str], *, perplexity: float = 30.0, s
     )
 
 
-def _histories(fitted: Fitted, panel: Panel, most_rows: int) -> list[tuple[Integers, Tensor]]:
-    """Look-backs spread evenly, in batches: which series each row is of, and [batch, variates, look-back]."""
-    windows = fitted.windows(panel)
-    variates = len(panel) if fitted.is_joint else 1
+def spread_histories(windows: Windows | AlignedWindows, most_rows: int) -> list[Histories]:
+    """The look-backs of windows spread evenly over all of them, in batches.
+
+    Args:
+        windows: Where from.
+        most_rows: How many, counted for each series.
+    """
+    variates = 1 if isinstance(windows, Windows) else len(windows.matrix)
     count = min(len(windows), max(1, most_rows // variates))
     chosen = torch.linspace(0, len(windows) - 1, count, dtype=torch.float64).round().long()
-    batches = []
-    for index in chosen.split(max(1, _ROWS_AT_A_TIME // variates)):
-        every = torch.arange(variates).repeat(len(index))
-        series = windows.series_of(index) if isinstance(windows, Windows) else every
-        batches.append((series.numpy(), windows.gather(index).history))
-    return batches
+    return [
+        Histories(windows.series_of(index).numpy(), windows.gather(index).history)
+        for index in chosen.split(max(1, _ROWS_AT_A_TIME // variates))
+    ]
 
 
 def _traced(series: Integers, volatility: Floats, trace: ScheduleTrace) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def test_a_frame_of_the_kind_that_came_in_comes_out(kind: str) -> None:
     model = make_forecaster(**APART).fit(frame)
     forecast, trace = model.predict(level=[80], return_trace=True)
     cv = model.cross_validation(frame)
-    assert type(forecast) is type(trace) is type(cv) is type(frame)
+    assert type(forecast) is type(trace.to_frame()) is type(cv) is type(frame)
 
 
 def test_a_path_and_a_wide_frame_give_the_forecast_of_the_long_frame(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.forecaster.frames import H
 
 @pytest.fixture(scope="module")
 def trace(model: LeapTS, data: pd.DataFrame) -> pd.DataFrame:
-    leaps: pd.DataFrame = model.predict(data, return_trace=True)[1]
+    leaps: pd.DataFrame = model.predict(data, return_trace=True)[1].to_frame()
     return leaps
 
 

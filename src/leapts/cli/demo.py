@@ -34,6 +34,7 @@ def demo(
     from leapts.files import write_file
     from leapts.forecaster.folder import require_place
     from leapts.report import forecast_svg, write_report
+    from leapts.report.exports import write_trace
 
     files = {
         "model": out / "model",
@@ -52,7 +53,7 @@ def demo(
     forecast, trace = model.predict(level=list(LEVELS), return_trace=True)
     model.save(files["model"])
     write_frame(forecast, files["forecast"])
-    write_frame(trace, files["trace"])
+    write_trace(trace, files["trace"])
     write_file(files["picture"], forecast_svg(panel_frame(panel), forecast, trace, SHOWN).encode())
     write_report(model, panel, files["report"], title="Seattle's weather")
     if json:

@@ -58,7 +58,7 @@ def long_frame(
     for name, values in columns.items():
         is_time = values.dtype.kind == "M"
         arrays[name] = _time_array(values, style.time_type, panel.zone) if is_time else pa.array(values)
-    return _native(pa.table(arrays), style.kind)
+    return native(pa.table(arrays), style.kind)
 
 
 def _time_array(stamps: Stamps, time_type: str, zone: str | None) -> pa.Array:
@@ -72,7 +72,8 @@ def _time_array(stamps: Stamps, time_type: str, zone: str | None) -> pa.Array:
     return array.cast(pa.timestamp(unit if unit in ("s", "ms", "us", "ns") else "us", tz=zone), safe=False)
 
 
-def _native(table: pa.Table, kind: FrameKind) -> Any:
+def native(table: pa.Table, kind: FrameKind) -> Any:
+    """An Arrow table as a frame of that kind."""
     if kind == "pyarrow":
         return table
     if kind == "pandas":

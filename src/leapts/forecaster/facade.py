@@ -17,7 +17,7 @@ from leapts.forecaster.backtest import backtest, coverage_reached
 from leapts.forecaster.fitted import Fitted, PanelForecast
 from leapts.forecaster.fitting import FitOptions, calibrated, continue_fit, fit_panel
 from leapts.forecaster.picking import Pick
-from leapts.forecaster.tracing import trace_frame
+from leapts.forecaster.tracing import trace_of
 from leapts.intervals import Level, interval_bounds, quantile_bounds
 from leapts.training import Progress, TrainingReport, Workers
 
@@ -140,7 +140,7 @@ class LeapTS:
             df: History to forecast from, of the fitted series or of others; by default the data of the fit.
             level: Intervals to give, in percent: `[80, 95]`.
             quantiles: Quantiles to give instead of intervals: `[0.1, 0.9]`.
-            return_trace: Whether to give the trace too: a frame with one row for each leap.
+            return_trace: Whether to give the trace too: one row for each leap; `trace.to_frame()` is a frame of them.
 
         Returns:
             A frame of the kind that came in, with a row for each series and step; with the trace, both.
@@ -149,7 +149,7 @@ class LeapTS:
         panel = fitted.tail if df is None else self._read(df, freq=fitted.tail.freq)
         forecast = fitted.forecast(panel, "leaps" if return_trace else "nothing")
         frame = forecast_frame(forecast.panel, self._columns(fitted, forecast, level, quantiles), fitted.config.h)
-        return (frame, trace_frame(forecast)) if return_trace else frame
+        return (frame, trace_of(forecast)) if return_trace else frame
 
     def cross_validation(
         self,

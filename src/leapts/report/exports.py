@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
-
 from leapts.data.writing import SUFFIXES, require_writable, write_frame
 from leapts.files import write_file
+from leapts.forecaster.tracing import leaps_of
 
 TRACE_SUFFIXES = (*SUFFIXES, ".json")
 _STEP = 1000  # a step of the horizon is shown as a millisecond; the format counts microseconds
@@ -22,7 +21,7 @@ def write_trace(trace: Any, path: str | Path) -> Path:
     target = Path(path)
     require_writable(target, TRACE_SUFFIXES)
     if target.suffix != ".json":
-        return write_frame(trace, target)
+        return write_frame(leaps_of(trace).to_native(), target)
     write_file(target, json.dumps(timeline(trace), ensure_ascii=False).encode("utf-8", "backslashreplace"))
     return target
 
@@ -33,9 +32,9 @@ def timeline(trace: Any) -> dict[str, Any]:
     Open the file at ui.perfetto.dev, or under chrome://tracing; it is read there, not sent anywhere.
 
     Args:
-        trace: The frame `LeapTS.predict` gives, pandas, polars or pyarrow.
+        trace: What `LeapTS.predict` gives, or a frame of it, pandas, polars or pyarrow.
     """
-    rows = nw.from_native(trace, eager_only=True)
+    rows = leaps_of(trace)
     id_col = rows.columns[0]
     cutoffs: dict[object, int] = {}
     series: dict[object, int] = {}

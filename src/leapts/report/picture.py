@@ -14,6 +14,7 @@ import narwhals as nw
 
 from leapts.data.wording import listed, printable, quoted
 from leapts.errors import DataError
+from leapts.forecaster.tracing import leaps_of
 
 WIDTH, HEIGHT = 800, 360
 LEFT, RIGHT, TOP, BOTTOM = 70, 18, 64, 62
@@ -55,7 +56,7 @@ def forecast_svg(history: Any, forecast: Any, trace: Any, series: str | int, *, 
     Args:
         history: A long frame: series, stamp, value.
         forecast: The frame `LeapTS.predict` gave: series, stamp, forecast, and bounds of intervals if there are any.
-        trace: The frame of leaps that came with it.
+        trace: The leaps that came with it.
         series: Whose forecast.
         shown: How many steps of history to show; by default two horizons.
 
@@ -88,12 +89,12 @@ def _collected(history: Any, forecast: Any, trace: Any, series: str | int, shown
 
 
 def rows_of(frame: Any, series: str | int, what: str) -> nw.DataFrame[Any]:
-    """One series' rows of a long frame.
+    """One series' rows of a long frame, or of a trace.
 
     Raises:
         DataError: When there are none.
     """
-    table = nw.from_native(frame, eager_only=True)
+    table = leaps_of(frame)
     names = table.get_column(table.columns[0])
     rows: nw.DataFrame[Any] = table.filter(names == series)
     if len(rows) == 0:

@@ -10,6 +10,7 @@ from leapts.analysis import Embedding, VolatilityBin
 from leapts.core import ScheduleTrace
 from leapts.core.scales import SCALE_NAMES
 from leapts.errors import ConfigError
+from leapts.forecaster.tracing import leaps_of
 from leapts.report.picture import COLOURS, bands_of, rows_of
 from leapts.training import TrainingReport
 
@@ -37,7 +38,7 @@ def plot_forecast(
     Args:
         history: A long frame: series, stamp, value.
         forecast: The frame of `LeapTS.predict`.
-        trace: The frame of leaps that came with it.
+        trace: The leaps that came with it.
         series: Whose forecast.
         actual: What happened, a long frame; drawn where given.
         shown: Steps of history; by default two horizons.
@@ -71,7 +72,7 @@ def plot_forecast(
 def plot_trace(trace: Any, *, ax: "Axes | None" = None) -> "Axes":
     """All schedules at once: a lane for each series and cutoff, a coloured block for each leap."""
     ax = _axes(ax)
-    rows = nw.from_native(trace, eager_only=True)
+    rows = leaps_of(trace)
     id_col = rows.columns[0]
     cutoffs = {row["cutoff"] for row in rows.iter_rows(named=True)}
     lanes: dict[str, int] = {}

@@ -1,0 +1,115 @@
+"""The peers' published settings: sizes, learning rates and batches from their papers and their authors' scripts.
+
+Where those differ from set to set, a set's own are given; a set they do not speak of takes the ones for ETTh1. Scripts
+that name a setting for each horizon are read at the shortest one. All train on squared errors for ten epochs and stop
+after three without a better validation error, as published code does; what else training is, is this harness's.
+"""
+
+from typing import Any
+
+from leapts_bench.runs import Learning, PeerDesign, Run
+
+# So large that the Huber loss is half the squared error.
+_SQUARED = 1000.0
+_EPOCHS = 10
+
+Options = dict[str, Any]
+
+_ITRANSFORMER_128: Options = {"hidden_size": 128, "d_ff": 128}
+_ITRANSFORMER_512: Options = {"hidden_size": 512, "d_ff": 512, "e_layers": 3}
+_PATCHTST: Options = {
+    "hidden_size": 512,
+    "n_heads": 4,
+    "linear_hidden_size": 2048,
+    "encoder_layers": 3,
+    "dropout": 0.1,
+    "fc_dropout": 0.1,
+    "revin_subtract_last": False,
+}
+_TIMEMIXER: Options = {"d_model": 16, "d_ff": 32, "e_layers": 2, "down_sampling_layers": 3, "channel_independence": 1}
+_WIDE_TIMESNET: Options = {"hidden_size": 32, "conv_hidden_size": 32}
+
+# What a peer is, in general and for single sets.
+_MODELS: dict[str, tuple[Options, dict[str, Options]]] = {
+    "DLinear": ({"moving_avg_window": 25}, {}),
+    "TSMixer": (
+        {"n_block": 2, "ff_dim": 64, "dropout": 0.9},
+        {"Weather": {"n_block": 4, "ff_dim": 32, "dropout": 0.3}, "Electricity7": {"n_block": 4, "dropout": 0.7}},
+    ),
+    "TimeMixer": (_TIMEMIXER, {"Weather": {"e_layers": 3}}),
+    "iTransformer": (
+        {"hidden_size": 256, "d_ff": 256, "e_layers": 2},
+        {
+            **dict.fromkeys(("ETTh2", "ETTm1", "ETTm2", "Exchange"), _ITRANSFORMER_128),
+            **dict.fromkeys(("Weather", "Electricity7", "SZ-taxi"), _ITRANSFORMER_512),
+        },
+    ),
+    "N-HiTS": ({"n_pool_kernel_size": [2, 2, 2], "n_freq_downsample": [24, 12, 1]}, {}),
+    "N-BEATS": ({}, {}),
+    "TiDE": (
+        {
+            "hidden_size": 256,
+            "num_encoder_layers": 2,
+            "num_decoder_layers": 2,
+            "decoder_output_dim": 8,
+            "temporal_decoder_dim": 128,
+            "dropout": 0.3,
+        },
+        {"ETTh2": {"hidden_size": 512, "decoder_output_dim": 32}, "Weather": {"hidden_size": 512}},
+    ),
+    "PatchTST": (
+        _PATCHTST,
+        {"Weather": {"encoder_layers": 2}, "ILI": {"hidden_size": 1024, "encoder_layers": 4}},
+    ),
+    "TimesNet": (
+        _WIDE_TIMESNET,
+        {"ETTh1": {"hidden_size": 16}, "ILI": {"hidden_size": 768, "conv_hidden_size": 768}},
+    ),
+    "Amplifier": ({}, {"Weather": {"interact": True}, "SZ-taxi": {"interact": True}}),
+    "AMD": ({}, {"Weather": {"alpha": 1.0}, "SZ-taxi": {"alpha": 1.0}}),
+}
+
+# How it learns: learning rate and batch, in general and for single sets.
+_LEARNING: dict[str, tuple[tuple[float, int], dict[str, tuple[float, int]]]] = {
+    "DLinear": (
+        (5e-3, 32),
+        {"ETTh2": (5e-2, 32), "ETTm1": (1e-4, 8), "Exchange": (5e-4, 8), "ILI": (5e-2, 32), "Weather": (1e-4, 16)},
+    ),
+    "TSMixer": ((1e-3, 32), {"Weather": (1e-4, 32), "Electricity7": (1e-4, 32)}),
+    "TimeMixer": ((1e-2, 128), {"ETTm1": (1e-2, 16), "ILI": (1e-2, 16)}),
+    "iTransformer": ((1e-4, 32), {}),
+    "N-HiTS": ((1e-3, 32), {}),
+    "N-BEATS": ((1e-3, 32), {}),
+    "TiDE": ((1e-4, 32), {}),
+    "PatchTST": ((1e-4, 32), {}),
+    "TimesNet": ((1e-4, 32), {}),
+    "Amplifier": ((1e-2, 32), {"Exchange": (1e-3, 32)}),
+    "AMD": ((1e-4, 32), {}),
+}
+
+
+def peer_run(name: str, dataset: str, *, input_size: int, horizon: int, seed: int = 1) -> Run:
+    """A peer at its published settings."""
+    options, own = _MODELS[name]
+    chosen = {**options, **own.get(dataset, {})}
+    if name == "PatchTST":
+        chosen |= _patches(input_size)
+    if name == "N-HiTS":
+        chosen["n_freq_downsample"] = [min(horizon, rate) for rate in chosen["n_freq_downsample"]]
+    usual, special = _LEARNING[name]
+    rate, batch = special.get(dataset, usual)
+    return Run(
+        dataset=dataset,
+        horizon=horizon,
+        input_size=input_size,
+        model=PeerDesign(name=name, options=chosen),
+        training=Learning(
+            epochs=_EPOCHS, batch_size=batch, learning_rate=rate, huber_delta=_SQUARED, patience=3, looks=_EPOCHS
+        ),
+        seed=seed,
+    )
+
+
+def _patches(input_size: int) -> Options:
+    """Patches of 16 that overlap by half; of 24 with steps of 2 on the short look-back of ILI, as published."""
+    return {"patch_len": 24, "stride": 2} if input_size < 96 else {"patch_len": 16, "stride": 8}

@@ -1,0 +1,90 @@
+"""How long a forecast takes, beside the peers."""
+
+import importlib
+import importlib.util
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from leapts.assembly import build_model
+from leapts.core import LeapTSModel
+from leapts.data.catalogue import find
+from leapts_bench.peers import PeerModel
+from leapts_bench.recipes import recipe
+from leapts_bench.results import Line
+from leapts_bench.speed.plan import (
+    HORIZON,
+    LOOKBACK,
+    OURS,
+    WINDOWS,
+    Plan,
+    fresh_peers,
+    random_walks,
+    trained,
+    windows_of,
+)
+from leapts_bench.speed.timing import Action, fastest
+
+SETS = ("ETTh2", "Weather")
+OURS_AS_ONNX = "LeapTS through ONNX Runtime"
+_WIDE = "Electricity"  # is not here in full: its width, with weights and data made up
+
+
+def inference(plan: Plan) -> Line:
+    """Milliseconds a batch, for one window and for several, and for very many variates."""
+    places = []
+    for dataset in SETS:
+        model = trained(dataset, plan)
+        variates = find(dataset).series
+        peers = fresh_peers(dataset, variates, plan)
+        for windows in (1, WINDOWS):
+            history = windows_of(dataset, windows)
+            places.append(_place(dataset, model, peers, history, plan))
+    wide = 32 if plan.is_quick else find(_WIDE).series
+    config = recipe(_WIDE).model.config(input_size=LOOKBACK, horizon=HORIZON, variates=wide)
+    model = build_model(config, seed=plan.seed)
+    peers = fresh_peers(_WIDE, wide, plan, ("DLinear", "TSMixer"))
+    places.append(_place(f"{wide} variates", model, peers, random_walks(WINDOWS, wide, LOOKBACK, plan.seed), plan))
+    return {"places": places}
+
+
+def _place(name: str, model: LeapTSModel, peers: dict[str, PeerModel], history: Tensor, plan: Plan) -> Line:
+    candidates: dict[str, Action] = {OURS: lambda: model.forecast(history)}
+    candidates |= {peer: _asking(network, history) for peer, network in peers.items()}
+    session = onnx_session(model, history) if len(history) == 1 else None
+    if session is not None:
+        candidates[OURS_AS_ONNX] = session
+    trace = model.forecast(history, record="leaps").trace
+    return {
+        "set": name,
+        "windows": len(history),
+        "variates": history.shape[1],
+        "leaps": None if trace is None else float(trace.leaps.double().mean()),
+        "seconds": fastest(candidates, plan.rounds),
+    }
+
+
+def _asking(network: PeerModel, history: Tensor) -> Action:
+    return lambda: network.forecast(history)
+
+
+def onnx_session(model: LeapTSModel, history: Tensor) -> Callable[[], Any] | None:
+    """The dense execution as a session of ONNX Runtime; none where that is not installed."""
+    if any(importlib.util.find_spec(name) is None for name in ("onnx", "onnxscript", "onnxruntime")):
+        return None
+    onnxruntime = importlib.import_module("onnxruntime")
+    history = history.contiguous()
+    with warnings.catch_warnings():
+        # The exporter warns of its own insides.
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(model.eval(), (history,), dynamo=True, verbose=False)
+    assert program is not None
+    content = program.model_proto.SerializeToString()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    fed = {session.get_inputs()[0].name: history.numpy()}
+    return lambda: session.run(None, fed)

@@ -1,0 +1,244 @@
+"""The speed section of the page of benchmarks: ratios first, times as context, and what was to be reached."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from leapts_bench.markdown import NOT_RUN, table
+from leapts_bench.results import Line
+from leapts_bench.speed.inference import OURS_AS_ONNX
+from leapts_bench.speed.plan import OURS, PEERS
+
+# Our time over theirs, at most; with one thread.
+INFERENCE_LIMITS: dict[tuple[str, int], dict[str, float]] = {
+    ("ETTh2", 32): {
+        "DLinear": 3,
+        "TSMixer": 0.65,
+        "iTransformer": 0.38,
+        "TimeMixer": 0.05,
+        "PatchTST": 0.01,
+        "TimesNet": 0.01,
+    },
+    ("Weather", 32): {
+        "DLinear": 4,
+        "TSMixer": 0.65,
+        "iTransformer": 0.03,
+        "TimeMixer": 0.03,
+        "PatchTST": 0.01,
+        "TimesNet": 0.01,
+    },
+    ("321 variates", 32): {"DLinear": 6, "TSMixer": 0.8},
+    ("ETTh2", 1): {"iTransformer": 1},
+    ("Weather", 1): {"iTransformer": 1},
+}
+ONNX_LIMIT = 1.5  # of DLinear's, for one window
+STEP_LIMITS = {"ETTh1": {"DLinear": 6, "TSMixer": 0.6, "iTransformer": 0.55}, "Weather": {"iTransformer": 0.03}}
+RACE_FACTOR = 2.6  # faster than these to their own best validation error
+RACED = ("iTransformer", "PatchTST")
+EXPONENT_LIMIT = 1.1
+READING_LIMIT = 0.05
+MASS_FACTOR = 5
+
+Figures = Mapping[tuple[str, int], Line]
+
+
+def speed_page(lines: Iterable[Line]) -> str:
+    """The section, from the last line of each point and number of threads; quick looks do not count."""
+    found: Figures = {(line["point"], line["threads"]): line for line in lines if not line["plan"]["is_quick"]}
+    if not found:
+        return NOT_RUN
+    parts = [_where(found)]
+    for title, point, show in _SECTIONS:
+        shown = [
+            f"With {_threads(count)}:\n\n{show(found[point, count]['figures'], count)}"
+            for count in _counts(found, point)
+        ]
+        parts += [f"### {title}", *(shown or [NOT_RUN])]
+    return "\n\n".join(parts)
+
+
+def _where(found: Figures) -> str:
+    machines = sorted({f"{line['machine']['processor']}, {line['machine']['cores']} cores" for line in found.values()})
+    commits = sorted({str(line["commit"])[:10] for line in found.values()})
+    load = max(line["load"] for line in found.values())
+    said = f"Measured by `python -m leapts_bench speed` on {'; '.join(machines)} at {', '.join(commits)}; "
+    said += f"the machine's load was at most {load:g} when a point was written down. Candidates take turns and each "
+    said += (
+        "one's fastest round counts. *Ratio*: our time over theirs, below 1 where LeapTS is faster; *to reach*: with "
+    )
+    return said + "one thread."
+
+
+def _inference(figures: Line, threads: int) -> str:
+    rows = []
+    for place in figures["places"]:
+        seconds, limits = place["seconds"], INFERENCE_LIMITS.get((place["set"], place["windows"]), {})
+        task = [place["set"], str(place["windows"])]
+        rows += [[*task, name, *_ratio(seconds, OURS, name, limits.get(name), threads)] for name in PEERS]
+        if place["windows"] == 1:
+            row = _ratio(seconds, OURS_AS_ONNX, "DLinear", ONNX_LIMIT, threads)
+            rows.append([*task, "DLinear, ours through ONNX Runtime", *row])
+    return table(["set", "windows", "against", "ratio", "to reach", "reached", "ours, ms", "theirs, ms"], _run(rows))
+
+
+def _training(figures: Line, threads: int) -> str:
+    steps, races = [], []
+    for place in figures["places"]:
+        limits, epoch = STEP_LIMITS.get(place["set"], {}), place["steps_an_epoch"]
+        for name in PEERS:
+            cells = _ratio(place["step"], OURS, name, limits.get(name), threads)
+            times = [f"{place['step'][who] * epoch:.1f}" if who in place["step"] else "-" for who in (OURS, name)]
+            steps.append([place["set"], name, *cells, *times])
+            races.append([place["set"], name, *_race(place["race"], name, threads)])
+    headings = ["set", "against", "ratio", "to reach", "reached", "ours, ms", "theirs, ms"]
+    step_table = table([*headings, "our epoch, s", "their epoch, s"], _run(steps))
+    said = (
+        "A step of 32 windows; an epoch is so many steps as hold every training window once. Then the way to a peer's "
+    )
+    said += (
+        "own best validation error, ours with its recipe, theirs at their published settings. A peer that could not "
+    )
+    said += "end its training within the time it was given is held to the best it had reached by then."
+    columns = ["set", "against", "their best", "reached by them, s", "by us, s", "ratio", "to reach", "reached"]
+    return f"{said}\n\n{step_table}\n\n{table([*columns, 'their training'], _run(races))}"
+
+
+def _race(races: Mapping[str, Line], name: str, threads: int) -> list[str]:
+    """When a peer reached its best validation error, and when ours got at least as low."""
+    if name not in races or not races[name]["looks"]:
+        return [NOT_RUN] * 7
+    theirs, best = min(races[name]["looks"], key=lambda look: look[1])
+    times = [seconds for seconds, error in races[OURS]["looks"] if error <= best]
+    target = 1 / RACE_FACTOR if name in RACED and threads == 1 else None
+    ending = "ended" if races[name]["finished"] else f"{races[name]['steps']} of {races[name]['max_steps']} steps"
+    if not times:
+        missed = "-" if target is None else "NO"
+        return [f"{best:.4f}", f"{theirs:.1f}", "never", "-", _limit(target), missed, ending]
+    ratio = times[0] / theirs
+    verdict = _verdict(ratio, target)
+    return [f"{best:.4f}", f"{theirs:.1f}", f"{times[0]:.1f}", f"{ratio:.3g}", _limit(target), verdict, ending]
+
+
+def _limits(figures: Line, threads: int) -> str:  # noqa: ARG001
+    rows, profiles = [], []
+    for place in figures["places"]:
+        forward, products = place["seconds"]["forward"], place["seconds"]["products"]
+        rate, bare = place["operations"] / forward, place["operations"] / products
+        rows.append(
+            [
+                f"{place['set']}, {place['windows']} windows",
+                f"{forward / products:.2f}",
+                f"{100 * rate / figures['peak']:.0f} %",
+                f"{100 * bare / figures['peak']:.0f} %",
+                f"{forward * 1e3:.2f}",
+                f"{products * 1e3:.2f}",
+            ]
+        )
+        shares = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in place["profile"].items() if share >= 0.01)
+        profiles.append(
+            f"Where the forward's time on {place['set']} goes, by a profiler that slows small things most: {shares}."
+        )
+    headings = [
+        "task",
+        "forward over its products",
+        "forward, of peak",
+        "products, of peak",
+        "forward, ms",
+        "products, ms",
+    ]
+    said = f"The machine's peak, by a large product: {figures['peak'] / 1e9:.0f} GFLOP/s."
+    return "\n\n".join([said, table(headings, rows), *profiles])
+
+
+def _growth(figures: Line, threads: int) -> str:  # noqa: ARG001
+    rows = []
+    for task in figures["tasks"]:
+        sizes = [f"{size:,}" for size in task["sizes"]]
+        times = " / ".join(f"{1e3 * seconds:.3g}" for seconds in task["seconds"])
+        memory = " / ".join("-" if held is None else f"{held / 1e6:.0f}" for held in task["memory"])
+        held = task["memory_exponent"]
+        worst = max(task["exponent"], held or 0.0)
+        rows.append(
+            [
+                task["name"],
+                " / ".join(sizes),
+                f"{task['exponent']:.2f}",
+                f"{task['last_exponent']:.2f}",
+                "-" if held is None else f"{held:.2f}",
+                "yes" if worst <= EXPONENT_LIMIT else "NO",
+                times,
+                memory,
+            ]
+        )
+    said = (
+        "Time and memory grow with the size to the power of the exponent, fitted over all sizes; *last*: between the "
+    )
+    said += "two largest, where fixed costs no longer hide anything. *Variates, mixed*: with the exchange between "
+    said += "variates, a product through at most 64 numbers. A ragged panel is timed from frame to frame."
+    headings = ["what grows", "sizes", "exponent", "last", "of memory", f"at most {EXPONENT_LIMIT}", "ms", "MB"]
+    return f"{said}\n\n{table(headings, rows)}"
+
+
+def _mass(figures: Line, threads: int) -> str:
+    seconds, series = figures["predict"], figures["series"]
+    share = figures["reading"] / figures["fit"]
+    said = f"M4 Monthly, {series:,} series, {figures['rows']:,} rows. Reading and indexing the frame takes "
+    said += f"{100 * share:.1f} % of the fit ({figures['reading']:.2f} of {figures['fit']:.1f} s; at most "
+    said += (
+        f"{100 * READING_LIMIT:.0f} %: {'reached' if share <= READING_LIMIT else 'NOT reached'}). All series in one "
+    )
+    said += "call, frame in, frame out:"
+    rows = [
+        [name, f"{time / seconds[OURS]:.2f}", f"{time:.2f}", f"{series / time:,.0f}"] for name, time in seconds.items()
+    ]
+    theirs = seconds.get("neuralforecast's DLinear")
+    verdict = NOT_RUN if theirs is None else "reached" if theirs / seconds[OURS] >= MASS_FACTOR else "NOT reached"
+    shown = table(["who", "their time over ours", "seconds", "series a second"], rows)
+    reached = f"At least {MASS_FACTOR} times faster than neuralforecast's DLinear: {verdict}."
+    return f"{said}\n\n{shown}\n\n{reached}" if threads == 1 else f"{said}\n\n{shown}"
+
+
+def _startup(figures: Line, threads: int) -> str:  # noqa: ARG001
+    base = figures["seconds"]["python -c pass"]
+    rows = [[name, f"{time / base:.1f}", f"{time * 1e3:.0f}"] for name, time in figures["seconds"].items()]
+    loads = "loads torch" if figures["leapts_loads_torch"] else "does not load torch"
+    return f"`import leapts` {loads}.\n\n{table(['command', 'over an empty program', 'ms'], rows)}"
+
+
+_SECTIONS: tuple[tuple[str, str, Callable[[Line, int], str]], ...] = (
+    ("Inference", "inference", _inference),
+    ("Training", "training", _training),
+    ("The limit", "limit", _limits),
+    ("Growth", "growth", _growth),
+    ("Mass forecasting", "mass", _mass),
+    ("Start-up", "startup", _startup),
+)
+
+
+def _counts(found: Figures, point: str) -> list[int]:
+    return sorted(count for name, count in found if name == point)
+
+
+def _threads(count: int) -> str:
+    return "one thread" if count == 1 else f"{count} threads"
+
+
+def _ratio(seconds: Mapping[str, float], ours: str, theirs: str, limit: float | None, threads: int) -> list[str]:
+    """Ratio, limit, verdict and both times."""
+    target = limit if threads == 1 else None
+    if ours not in seconds or theirs not in seconds:
+        return [NOT_RUN, _limit(target), "-", "-", "-"]
+    ratio = seconds[ours] / seconds[theirs]
+    times = [f"{seconds[name] * 1e3:.3g}" for name in (ours, theirs)]
+    return [f"{ratio:.3g}", _limit(target), _verdict(ratio, target), *times]
+
+
+def _limit(limit: float | None) -> str:
+    return "-" if limit is None else f"{limit:.3g}"
+
+
+def _verdict(ratio: float, limit: float | None) -> str:
+    return "-" if limit is None else "yes" if ratio <= limit else "NO"
+
+
+def _run(rows: list[list[str]]) -> list[list[str]]:
+    """Without the places that were neither run nor to be reached."""
+    return [row for row in rows if NOT_RUN not in row or any(cell not in (NOT_RUN, "-") for cell in row[3:])]

@@ -1,0 +1,92 @@
+"""How long to take over measuring, and the models that several points measure."""
+
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from leapts.core import LeapTSModel
+from leapts_bench.execution import opened
+from leapts_bench.fitting import Leaping, fit
+from leapts_bench.peers import PeerModel, build_peer, is_available, peer_run
+from leapts_bench.protocol import Benchmark
+from leapts_bench.recipes import recipe
+from leapts_bench.runs import Learning, PeerDesign, Run
+
+LOOKBACK, HORIZON, WINDOWS = 96, 60, 32
+OURS = "LeapTS"
+PEERS = ("DLinear", "TSMixer", "iTransformer", "TimeMixer", "PatchTST", "TimesNet")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How thoroughly to measure.
+
+    Attributes:
+        rounds: How often candidates take turns.
+        budget: Seconds that each model may train in the race to its best validation error.
+        is_quick: Whether to measure small stand-ins, to see that everything works; such figures are not shown.
+        seed: Of the weights and the made-up data.
+    """
+
+    rounds: int = 7
+    budget: float = 300.0
+    is_quick: bool = False
+    seed: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+def ours(dataset: str, plan: Plan) -> Run:
+    """The set's recipe; cut short when only a quick look is wanted."""
+    run = recipe(dataset).run(dataset, input_size=LOOKBACK, horizon=HORIZON, seed=plan.seed)
+    return run.model_copy(update={"training": Learning(epochs=0.02, looks=1)}) if plan.is_quick else run
+
+
+def theirs(name: str, dataset: str, plan: Plan) -> Run:
+    """A peer at its published settings."""
+    run = peer_run(name, dataset, input_size=LOOKBACK, horizon=HORIZON, seed=plan.seed)
+    short = run.training.model_copy(update={"epochs": 0.02, "looks": 1})
+    return run.model_copy(update={"training": short}) if plan.is_quick else run
+
+
+@cache
+def trained(dataset: str, plan: Plan) -> LeapTSModel:
+    """Our model with the set's recipe, trained: how many leaps it takes depends on its weights."""
+    run = ours(dataset, plan)
+    predictor = fit(run, opened(run)).predictor
+    assert isinstance(predictor, Leaping)
+    return predictor.model
+
+
+def fresh_peers(dataset: str, variates: int, plan: Plan, names: tuple[str, ...] = PEERS) -> dict[str, PeerModel]:
+    """Those peers that can be built here; how long they take does not depend on their weights."""
+    chosen = names[:3] if plan.is_quick else names
+    return {name: _peer(name, dataset, variates, plan) for name in chosen if is_available(name)}
+
+
+def windows_of(dataset: str, count: int) -> Tensor:
+    """The first test windows' histories."""
+    run = recipe(dataset).run(dataset, input_size=LOOKBACK, horizon=HORIZON, seed=1)
+    data = opened(run)
+    assert isinstance(data, Benchmark)
+    return data.test().gather(torch.arange(count)).history
+
+
+def random_walks(windows: int, variates: int, lookback: int, seed: int) -> Tensor:
+    """Made-up histories, in memory as the data pipeline leaves them: variate after variate."""
+    generator = torch.Generator().manual_seed(seed)
+    steps = torch.randn(variates, windows, lookback, generator=generator)
+    walks: Tensor = steps.cumsum(2) / lookback**0.5
+    return walks.transpose(0, 1)
+
+
+def _peer(name: str, dataset: str, variates: int, plan: Plan) -> PeerModel:
+    design = theirs(name, dataset, plan).model
+    assert isinstance(design, PeerDesign)
+    sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": variates}
+    return build_peer(name, design.options, **sizes, seed=plan.seed)

@@ -1,0 +1,119 @@
+"""How long learning takes, beside the peers: a step, an epoch, and the way to the best validation error."""
+
+import math
+import time
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from leapts.assembly import build_model
+from leapts.core import LeapTSModel
+from leapts.data.catalogue import find
+from leapts.training import TrainingStep, train
+from leapts_bench.execution import opened
+from leapts_bench.peers import PeerModel, build_peer, is_available
+from leapts_bench.protocol import Benchmark
+from leapts_bench.results import Line
+from leapts_bench.runs import LeapTSDesign, PeerDesign, Run
+from leapts_bench.speed.plan import HORIZON, LOOKBACK, OURS, PEERS, WINDOWS, Plan, fresh_peers, ours, theirs
+from leapts_bench.speed.timing import Action, fastest
+
+SETS = ("ETTh1", "Weather")
+
+# A look at the validation windows after each of so many parts of an epoch.
+_LOOKS_AN_EPOCH = 4
+
+
+class _BudgetSpentError(Exception):
+    """Raised from inside of training to leave it."""
+
+
+def training(plan: Plan) -> Line:
+    """Seconds a step and an epoch at one batch size for all, and the races."""
+    places = []
+    for dataset in SETS:
+        run = ours(dataset, plan)
+        data = opened(run)
+        assert isinstance(data, Benchmark)
+        windows = data.train()
+        batch = windows.gather(torch.arange(WINDOWS))
+        models: dict[str, nn.Module] = {OURS: _untrained(run, data)}
+        models |= fresh_peers(dataset, find(dataset).series, plan)
+        steps: dict[str, Action] = {
+            name: training_step(model, batch.history, batch.future) for name, model in models.items()
+        }
+        places.append(
+            {
+                "set": dataset,
+                "step": fastest(steps, plan.rounds),
+                "steps_an_epoch": math.ceil(len(windows) / WINDOWS),
+                "race": {name: race(_entrant(name, dataset, plan), data, plan) for name in models},
+            }
+        )
+    return {"places": places}
+
+
+def training_step(model: nn.Module, history: Tensor, future: Tensor) -> Action:
+    """Forward, loss, backward, clipping and optimiser, as training does them.
+
+    A learning rate of zero keeps the weights, and with them the schedule and the work, the same from step to step.
+    """
+    generator = torch.Generator().manual_seed(0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.0, fused=True)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        F.huber_loss(model(history, generator), future, delta=0.5).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    return step
+
+
+def race(run: Run, data: Benchmark, plan: Plan) -> Line:
+    """Train until the end or until the budget is spent; the validation error after so many seconds, at every look.
+
+    Looks count as training: no model gets to its best error without them.
+    """
+    windows = data.train()
+    config = run.training.config(len(windows), run.seed)
+    look = max(1, math.ceil(len(windows) / run.training.batch_size) // _LOOKS_AN_EPOCH)
+    config = config.model_copy(update={"val_check_steps": min(look, config.max_steps), "patience": 0})
+    model = _untrained(run, data)
+    looks: list[tuple[float, float]] = []
+    reached = 0
+    begin = time.perf_counter()
+
+    def hear(step: TrainingStep) -> None:
+        nonlocal reached
+        reached = step.step
+        seconds = time.perf_counter() - begin
+        if step.validation is not None:
+            looks.append((round(seconds, 3), round(step.validation, 6)))
+        if seconds > plan.budget:
+            raise _BudgetSpentError
+
+    try:
+        train(cast("LeapTSModel", model), windows, data.validation(), config, progress=hear)
+        finished = True
+    except _BudgetSpentError:
+        finished = False
+    return {"looks": looks, "steps": reached, "max_steps": config.max_steps, "finished": finished}
+
+
+def _entrant(name: str, dataset: str, plan: Plan) -> Run:
+    return ours(dataset, plan) if name == OURS else theirs(name, dataset, plan)
+
+
+def _untrained(run: Run, data: Benchmark) -> LeapTSModel | PeerModel:
+    match run.model:
+        case LeapTSDesign():
+            config = run.model.config(input_size=LOOKBACK, horizon=HORIZON, variates=data.variates)
+            return build_model(config, seed=run.seed)
+        case PeerDesign(name=name, options=options):
+            assert name in PEERS
+            assert is_available(name)
+            sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": data.variates}
+            return build_peer(name, options, **sizes, seed=run.seed)

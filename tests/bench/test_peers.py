@@ -1,0 +1,178 @@
+"""Peers learn, repeat themselves, and are refused by name where they cannot be built."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from leapts.data.borders import split_by_fractions
+from leapts.data.panel import Panel
+from leapts.errors import ConfigError
+from leapts_bench.__main__ import main
+from leapts_bench.fitting import fit
+from leapts_bench.peer_tables import peers
+from leapts_bench.peers import CHEAP, COSTLY, PEERS, build_peer, is_available, peer_run
+from leapts_bench.peers.neural import MODULES
+from leapts_bench.protocol import Benchmark, cut
+from leapts_bench.published import published
+from leapts_bench.runs import Learning, PeerDesign, Run
+from leapts_bench.suites import FULL, entries
+from leapts_bench.summary import Results
+
+LOOKBACK, HORIZON, VARIATES = 48, 12, 2
+OWN = ("Amplifier", "AMD")
+
+# Small enough to learn in seconds; what is not here has the package's defaults.
+SMALL: dict[str, dict[str, Any]] = {
+    "TSMixer": {"ff_dim": 16, "dropout": 0.0},
+    "TimeMixer": {"d_model": 16, "d_ff": 16, "e_layers": 1, "down_sampling_layers": 1, "dropout": 0.0},
+    "iTransformer": {"hidden_size": 32, "n_heads": 2, "e_layers": 1, "d_ff": 32, "dropout": 0.0},
+    "N-HiTS": {"mlp_units": [[64, 64]] * 3},
+    "N-BEATS": {"mlp_units": [[64, 64]] * 3},
+    "TiDE": {"hidden_size": 64, "decoder_output_dim": 8, "temporal_decoder_dim": 16, "dropout": 0.0},
+    "PatchTST": {"hidden_size": 32, "n_heads": 2, "linear_hidden_size": 64, "encoder_layers": 1, "dropout": 0.0},
+    "TimesNet": {"hidden_size": 8, "conv_hidden_size": 8, "top_k": 1, "num_kernels": 2, "encoder_layers": 1},
+    "AMD": {"dropout": 0.0},
+}
+
+
+def _sine() -> Benchmark:
+    """Two waves of one period, in opposite phase."""
+    steps = np.arange(900)
+    values = np.stack([np.sin(2 * math.pi * steps / 24), 3 + 2 * np.cos(2 * math.pi * steps / 24)])
+    panel = Panel.from_matrix(torch.from_numpy(values))
+    return cut(panel, split_by_fractions(900, 0.7, 0.2), input_size=LOOKBACK, horizon=HORIZON)
+
+
+def _run(name: str, options: dict[str, Any], *, epochs: float = 25) -> Run:
+    training = Learning(epochs=epochs, batch_size=32, learning_rate=5e-3, huber_delta=1000.0, looks=5)
+    model = PeerDesign(name=name, options=options)
+    return Run(dataset="sine", horizon=HORIZON, input_size=LOOKBACK, model=model, training=training)
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_learns_a_sine_wave(name: str) -> None:
+    """To a hundredth of what forecasting the mean would leave, which is a mean squared error of one."""
+    if name not in OWN:
+        pytest.importorskip("neuralforecast")
+    data = _sine()
+    fitted = fit(_run(name, SMALL.get(name, {})), data)
+    assert data.test_scores(fitted.predictor).mse < 0.01
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_same_seed_gives_the_same_peer_whatever_was_drawn_before(name: str) -> None:
+    data = _sine()
+    scores = []
+    for drawn in (1, 7):
+        torch.rand(drawn)
+        fitted = fit(_run(name, {}, epochs=0.5), data)
+        scores.append(data.test_scores(fitted.predictor))
+    assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_dropout_is_for_learning_alone(name: str) -> None:
+    options = {"dropout": 0.5} if name == "AMD" else {}
+    peer = build_peer(name, options, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
+    history = torch.randn(3, VARIATES, LOOKBACK)
+    learning = peer(history, torch.Generator().manual_seed(1))
+    assert (name == "AMD") == (not torch.equal(learning, peer.forecast(history).values))
+    assert torch.equal(peer.forecast(history).values, peer.forecast(history).values)
+    assert torch.equal(learning, peer(history, torch.Generator().manual_seed(1)))
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize(("lookback", "horizon", "variates"), [(36, 12, 7), (97, 25, 1), (5, 1, 3)])
+def test_any_window_can_be_forecast(name: str, lookback: int, horizon: int, variates: int) -> None:
+    peer = build_peer(name, {}, input_size=lookback, horizon=horizon, variates=variates, seed=1)
+    assert peer.forecast(torch.randn(2, variates, lookback)).values.shape == (2, variates, horizon)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_shifted_and_stretched_history_shifts_and_stretches_the_forecast(name: str) -> None:
+    peer = build_peer(name, {}, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
+    history = torch.randn(4, VARIATES, LOOKBACK)
+    plain = peer.forecast(history).values
+    torch.testing.assert_close(peer.forecast(5 + 2 * history).values, 5 + 2 * plain, rtol=1e-3, atol=1e-3)
+
+
+def test_an_unknown_peer_or_option_is_refused() -> None:
+    with pytest.raises(ConfigError, match="there is no peer 'nobody'; there are DLinear"):
+        build_peer("nobody", {}, input_size=8, horizon=2, variates=1, seed=1)
+    with pytest.raises(ConfigError, match=r"AMD: .*colour"):
+        build_peer("AMD", {"colour": 1}, input_size=8, horizon=2, variates=1, seed=1)
+
+
+def test_a_peer_of_a_package_that_is_not_there_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leapts_bench.peers.neural.is_installed", lambda: False)
+    monkeypatch.setattr("leapts_bench.peers.building.is_installed", lambda: False)
+    with pytest.raises(ImportError, match=r"leapts\[neural\]"):
+        build_peer("DLinear", {}, input_size=8, horizon=2, variates=1, seed=1)
+    assert [name for name in PEERS if is_available(name)] == list(OWN)
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("dataset", ["ETTh1", "ETTh2", "ETTm1", "Exchange", "ILI", "Weather"])
+def test_published_settings_can_be_built(name: str, dataset: str) -> None:
+    pytest.importorskip("neuralforecast")
+    variates = 7
+    run = peer_run(name, dataset, input_size=36 if dataset == "ILI" else 96, horizon=12)
+    assert isinstance(run.model, PeerDesign)
+    sizes = {"input_size": run.input_size, "horizon": run.horizon, "variates": variates}
+    peer = build_peer(name, run.model.options, **sizes, seed=1)
+    assert peer.forecast(torch.randn(1, variates, run.input_size)).values.shape == (1, variates, 12)
+
+
+def test_the_suite_has_every_peer_where_the_paper_has_a_set_to_compare_on() -> None:
+    suite = [(variant, run.dataset, run.horizon) for variant, run in entries("peers")]
+    for name in CHEAP:
+        assert {h for variant, data, h in suite if (variant, data) == (name, "ETTh1")} == {18, 24, 36, 48, 60}
+        assert {h for variant, data, h in suite if (variant, data) == (name, "Weather")} == {24, 60}
+    first = next(place for place, (variant, _, _) in enumerate(suite) if variant in COSTLY)
+    assert all(variant in COSTLY for variant, _, _ in suite[first:])
+    assert {data for _, data, _ in suite[first : first + 10]} == {"ILI", "ETTh1"}
+
+
+def _made_up(run: Run, mse: float, mae: float) -> dict[str, Any]:
+    return {"key": run.key, "seed": 1, "run": run.model_dump(mode="json"), "test": {"mse": mse, "mae": mae}}
+
+
+def test_the_table_shows_peers_beside_ours_or_says_that_they_were_not_run() -> None:
+    suite = [entry for entry in entries("peers") if entry.run.dataset == "ETTh2"]
+    figures = {(FULL, 18): (0.1, 0.2), ("DLinear", 18): (0.2, 0.25), ("DLinear", 24): (0.3, 0.3)}
+    done = {
+        run.key: _made_up(run, *figures[variant, run.horizon])
+        for variant, run in suite
+        if (variant, run.horizon) in figures
+    }
+    page = peers(Results(suite, done))
+    paper = {name: published("main", "ETTh2", 18, "MSE", name) for name in (FULL, "DLinear", "TSMixer")}
+    row = f"| ETTh2 | 18 | 0.100 ({paper[FULL]:.3f}) | 0.200 ({paper['DLinear']:.3f}) | "
+    assert f"{row}not run here ({paper['TSMixer']:.3f}) |" in page
+    assert "| DLinear | -50.0 % | 1 of 1 | -20.0 % | 1 of 1 | 1 |" in page
+    assert "| TimesNet | not run here | 0 of 0 | not run here | 0 of 0 | 0 |" in page
+
+
+def test_a_suite_leaves_out_peers_that_cannot_be_built(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    asked: list[Run] = []
+
+    def pretend(runs: list[Run], *_: object, **__: object) -> int:
+        asked.extend(runs)
+        return 0
+
+    monkeypatch.setattr("leapts_bench.execution.work_all", pretend)
+    monkeypatch.setattr("leapts_bench.peers.building.is_installed", lambda: False)
+    only = ["--only", "Scenario3", "--results", str(folder)]
+    assert main(["run", "synthetic", *only]) == 0
+    assert {run.model_name for run in asked} == {"LeapTS", *OWN}
+    assert "pip install 'leapts[neural]'): DLinear, N-BEATS" in capsys.readouterr().out
+    asked.clear()
+    assert main(["run", "synthetic", *only, "--model", "AMD"]) == 0
+    assert {run.model_name for run in asked} == {"AMD"}
+    assert len(asked) == 4

@@ -1,0 +1,184 @@
+"""Measuring, without ever asserting a time: what is measured is what training and forecasting do, and is told truly."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from leapts.assembly import build_model
+from leapts.config import ModelConfig
+from leapts_bench import results
+from leapts_bench.protocol import Benchmark, prepare
+from leapts_bench.runs import Learning
+from leapts_bench.speed import FILE, Plan, measure, measuring, speed_page
+from leapts_bench.speed.growth import memory_exponent
+from leapts_bench.speed.inference import onnx_session
+from leapts_bench.speed.limit import profiled
+from leapts_bench.speed.plan import HORIZON, LOOKBACK, random_walks
+from leapts_bench.speed.timing import exponent, fastest, peak_memory
+from leapts_bench.speed.training import race, training_step
+from tests.bench.conftest import TINY
+
+CONFIG = ModelConfig(h=HORIZON, input_size=LOOKBACK, hidden_size=8)
+
+
+def test_every_candidate_is_called_in_every_round() -> None:
+    calls: list[str] = []
+    times = fastest({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=3)
+    assert set(times) == {"a", "b"}
+    turns = [call for call, before in zip(calls, ["", *calls], strict=False) if call != before]
+    assert turns == ["a", "b"] * 4  # one turn to warm up
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
+def test_an_exponent_is_the_power_that_made_the_values(power: float) -> None:
+    assert exponent([7, 70, 700], [3 * size**power for size in (7, 70, 700)]) == pytest.approx(power)
+
+
+def test_small_memory_does_not_tilt_the_exponent() -> None:
+    assert memory_exponent([1, 10, 100], [5_000, 10_000_000, 100_000_000]) == pytest.approx(1)
+    assert memory_exponent([1, 10], [None, 10_000_000]) is None
+
+
+def test_peak_memory_sees_what_is_held_and_let_go() -> None:
+    held = peak_memory(lambda: torch.ones(32, 1024, 1024).sum())
+    if held is None:
+        pytest.skip("this system does not tell a process's highest mark anew")
+    assert 100e6 < held < 200e6
+
+
+def test_a_timed_step_learns_nothing() -> None:
+    model = build_model(CONFIG, seed=1)
+    before = copy.deepcopy(model.state_dict())
+    step = training_step(model, random_walks(2, 3, LOOKBACK, 1), torch.zeros(2, 3, HORIZON))
+    step()
+    step()
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert any(weights.grad is not None and bool(weights.grad.any()) for weights in model.parameters())
+
+
+@pytest.mark.parametrize(("budget", "finished"), [(0.0, False), (600.0, True)])
+def test_a_race_ends_with_training_or_with_its_budget(budget: float, finished: bool) -> None:
+    recipe = TINY.model_copy(update={"training": Learning(epochs=0.1, batch_size=64)})
+    run = recipe.run("SeattleWeather", input_size=LOOKBACK, horizon=HORIZON, seed=1)
+    data = prepare(run.dataset, input_size=LOOKBACK, horizon=HORIZON)
+    assert isinstance(data, Benchmark)
+    raced = race(run, data, Plan(budget=budget))
+    assert raced["finished"] is finished
+    assert raced["steps"] == (raced["max_steps"] if finished else 1)
+    assert [seconds for seconds, _ in raced["looks"]] == sorted(seconds for seconds, _ in raced["looks"])
+    assert bool(raced["looks"]) or not finished
+
+
+def test_what_onnx_runtime_is_timed_on_is_the_same_forecast() -> None:
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    model, history = build_model(CONFIG, seed=1), random_walks(1, 3, LOOKBACK, 1)
+    session = onnx_session(model, history)
+    assert session is not None
+    torch.testing.assert_close(torch.from_numpy(session()[0]), model.forecast(history).values, rtol=1e-5, atol=1e-5)
+
+
+def test_the_shares_of_a_profile_add_up() -> None:
+    shares = profiled(build_model(CONFIG, seed=1), random_walks(2, 3, LOOKBACK, 1), calls=2)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["matrix products"] > 0
+
+
+def test_each_point_leaves_a_line_for_each_number_of_threads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def pretend(_: Plan) -> dict[str, Any]:
+        seen.append(torch.get_num_threads())
+        return {"answer": 42}
+
+    points: dict[str, Callable[[Plan], dict[str, Any]]] = {"limit": pretend}
+    monkeypatch.setattr(measuring, "POINTS", points)
+    before = torch.get_num_threads()
+    measure(["limit"], [1, 2], Plan(rounds=1), folder, tell=lambda _: None)
+    assert seen == [1, 2]
+    assert torch.get_num_threads() == before
+    lines = results.read(folder / FILE)
+    assert [(line["point"], line["threads"], line["figures"]) for line in lines] == [
+        ("limit", 1, {"answer": 42}),
+        ("limit", 2, {"answer": 42}),
+    ]
+    assert all(line["commit"] and line["versions"]["torch"] and line["machine"]["cores"] for line in lines)
+
+
+def _line(point: str, figures: dict[str, Any], *, threads: int = 1, quick: bool = False) -> dict[str, Any]:
+    plan = Plan(is_quick=quick).to_dict()
+    machine = {"processor": "abacus", "cores": 2, "system": "linux"}
+    return {"point": point, "threads": threads, "plan": plan, "commit": "c" * 40, "machine": machine, "load": 0.1} | {
+        "figures": figures
+    }
+
+
+def _inference(ours: float) -> dict[str, Any]:
+    seconds = {"LeapTS": ours, "DLinear": 0.001, "TSMixer": 0.01}
+    return {"places": [{"set": "ETTh2", "windows": 32, "variates": 7, "leaps": 2.0, "seconds": seconds}]}
+
+
+def test_ratios_are_held_to_what_was_to_be_reached_with_one_thread() -> None:
+    page = speed_page([_line("inference", _inference(0.004)), _line("inference", _inference(0.002), threads=2)])
+    assert "| ETTh2 | 32 | DLinear | 4 | 3 | NO | 4 | 1 |" in page
+    assert "| ETTh2 | 32 | TSMixer | 0.4 | 0.65 | yes | 4 | 10 |" in page
+    assert "| ETTh2 | 32 | PatchTST | not run here | 0.01 | - | - | - |" in page
+    assert "| ETTh2 | 32 | DLinear | 2 | - | - | 2 | 1 |" in page.split("With 2 threads")[1]
+
+
+def test_the_last_line_of_a_point_counts_and_quick_looks_never_do() -> None:
+    lines = [_line("inference", _inference(ours)) for ours in (0.009, 0.003)]
+    page = speed_page([*lines, _line("inference", _inference(0.007), quick=True)])
+    assert "| DLinear | 3 | 3 | yes |" in page
+    assert speed_page([_line("inference", _inference(0.007), quick=True)]) == "not run here"
+
+
+def test_a_race_is_to_the_peers_own_best() -> None:
+    race_of = {
+        "LeapTS": {"looks": [(1.0, 0.5), (2.0, 0.3), (3.0, 0.2)], "steps": 9, "max_steps": 9, "finished": True},
+        "iTransformer": {"looks": [(4.0, 0.4), (8.0, 0.3), (9.0, 0.35)], "steps": 9, "max_steps": 9, "finished": True},
+        "PatchTST": {"looks": [(30.0, 0.1)], "steps": 3, "max_steps": 90, "finished": False},
+    }
+    place = {"set": "ETTh1", "step": {"LeapTS": 0.01, "DLinear": 0.002}, "steps_an_epoch": 100, "race": race_of}
+    page = speed_page([_line("training", {"places": [place]})])
+    assert "| ETTh1 | DLinear | 5 | 6 | yes | 10 | 2 | 1.0 | 0.2 |" in page
+    assert "| ETTh1 | iTransformer | 0.3000 | 8.0 | 2.0 | 0.25 | 0.385 | yes | ended |" in page
+    assert "| ETTh1 | PatchTST | 0.1000 | 30.0 | never | - | 0.385 | NO | 3 of 90 steps |" in page
+
+
+def test_the_other_points_tell_what_was_missed() -> None:
+    task = {"name": "horizon", "sizes": [24, 48], "seconds": [0.01, 0.04], "memory": [None, 8_000_000]}
+    grown = {**task, "exponent": 2.0, "last_exponent": 2.0, "memory_exponent": None}
+    predict = {"LeapTS": 1.0, "neuralforecast's DLinear": 4.0}
+    lines = [
+        _line("growth", {"tasks": [grown]}),
+        _line("mass", {"series": 100, "rows": 1000, "reading": 1.0, "fit": 10.0, "predict": predict}),
+        _line("startup", {"seconds": {"python -c pass": 0.01, "import leapts": 0.05}, "leapts_loads_torch": False}),
+        _line(
+            "limit",
+            {
+                "peak": 1e9,
+                "places": [
+                    {
+                        "set": "ETTh2",
+                        "windows": 32,
+                        "seconds": {"forward": 0.004, "products": 0.002},
+                        "operations": 1_000_000,
+                        "profile": {"matrix products": 0.7, "views": 0.3},
+                    }
+                ],
+            },
+        ),
+    ]
+    page = speed_page(lines)
+    assert "| horizon | 24 / 48 | 2.00 | 2.00 | - | NO | 10 / 40 | - / 8 |" in page
+    assert "10.0 % of the fit (1.00 of 10.0 s; at most 5 %: NOT reached)" in page
+    assert "At least 5 times faster than neuralforecast's DLinear: NOT reached." in page
+    assert "`import leapts` does not load torch." in page
+    assert "| import leapts | 5.0 | 50 |" in page
+    assert "| ETTh2, 32 windows | 2.00 | 25 % | 50 % | 4.00 | 2.00 |" in page
+    assert "matrix products 70 %, views 30 %" in page
