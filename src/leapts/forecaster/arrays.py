@@ -23,7 +23,7 @@ from leapts.data.validation import LARGEST_VALUE, require_length
 from leapts.data.wording import listed, quoted
 from leapts.errors import DataError
 from leapts.forecaster.fitted import FARTHEST, Fitted, too_far
-from leapts.intervals import Bound, Level
+from leapts.intervals import Bound, Level, windows_needed
 
 Floats = npt.NDArray[np.float64]
 Name = str | int
@@ -144,6 +144,21 @@ class ArrayForecaster:
         scale = forecast.scale[:, None]
         reach = {bound.level: self._half_widths(bound.level)[forecast.groups] * scale for bound in bounds}
         return {bound.column: forecast.values + bound.side * reach[bound.level] for bound in bounds}
+
+    def has_level(self, level: Level) -> bool:
+        """Whether enough was held out for an interval of that level."""
+        scores = self.fitted.scores
+        return scores is not None and windows_needed(level) <= int(scores.counts.min())
+
+    def require_levels(self, bounds: Sequence[Bound]) -> None:
+        """Refuse intervals that cannot be given, before any forecast is made.
+
+        Raises:
+            ConfigError: When nothing was held out to measure intervals by.
+            DataError: When too little was held out for a level.
+        """
+        for bound in bounds:
+            self._half_widths(bound.level)
 
     def _measured_half_widths(self, level: Level) -> Floats:
         scores = self.fitted.require_scores()
