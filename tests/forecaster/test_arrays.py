@@ -10,7 +10,7 @@ import pytest
 from leapts import ConfigError, DataError, LeapTS
 from leapts.forecaster.arrays import ArrayForecaster, Floats
 from leapts.intervals import interval_bounds, quantile_bounds
-from tests.forecaster.frames import APART, H, JOINT, LOOKBACK, make_forecaster, make_frame
+from tests.forecaster.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
 
 LENGTHS = {"a": 160, "b": 160, "c": 160}
 
@@ -48,7 +48,7 @@ def _by_arrays(model: LeapTS, histories: dict[str, Floats], **options: Any) -> p
 
 def _by_frames(model: LeapTS, frame: pd.DataFrame, order: list[str], **options: Any) -> pd.DataFrame:
     found = model.predict(frame, **options)
-    in_order = pd.concat([found[found["unique_id"] == name] for name in order], ignore_index=True)
+    in_order: pd.DataFrame = pd.concat([found[found["unique_id"] == name] for name in order], ignore_index=True)
     return in_order.drop(columns="ds")
 
 
@@ -126,9 +126,7 @@ def test_missing_values_are_filled_as_the_model_fills(frame: pd.DataFrame) -> No
         holes = frame.copy()
         holes.loc[[0, 155, 159, 200], "y"] = np.nan
         found = _by_arrays(model, _histories(holes))
-        pd.testing.assert_frame_equal(
-            found, _by_frames(model, holes, ["a", "b", "c"]), check_dtype=False, rtol=1e-9
-        )
+        pd.testing.assert_frame_equal(found, _by_frames(model, holes, ["a", "b", "c"]), check_dtype=False, rtol=1e-9)
 
 
 Change = Callable[[dict[str, Floats]], dict[str, Floats]]

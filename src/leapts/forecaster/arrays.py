@@ -23,6 +23,7 @@ from leapts.data.validation import LARGEST_VALUE, require_length
 from leapts.data.wording import listed, quoted
 from leapts.errors import DataError
 from leapts.forecaster.fitted import FARTHEST, Fitted, too_far
+from leapts.forecaster.traced import TracedPasses
 from leapts.intervals import Bound, Level, windows_needed
 
 Floats = npt.NDArray[np.float64]
@@ -64,12 +65,13 @@ class ArrayForecast:
 class ArrayForecaster:
     """Forecasts what follows histories given as arrays. Nothing it holds ever changes, so threads may share it."""
 
-    def __init__(self, fitted: Fitted, *, fill: Fill | None = None) -> None:
+    def __init__(self, fitted: Fitted, *, fill: Fill | None = None, traced: bool = False) -> None:
         """Prepares the lookups.
 
         Args:
             fitted: The model.
             fill: What to put in the place of missing values; none: they are errors.
+            traced: Whether to record small passes, which takes seconds now and makes each faster later.
         """
         self.fitted = fitted
         self.fill = fill
@@ -80,9 +82,14 @@ class ArrayForecaster:
         self._half_widths = lru_cache(maxsize=64)(self._measured_half_widths)
         # Random partitions are drawn row by row: beside others a row would get another one.
         self._together = not isinstance(fitted.config.scheduling, MonteCarloScheduling)
+        self._traced = TracedPasses(fitted.model, fitted.config.n_series or 1) if traced and self._together else None
 
-    def read(self, names: Sequence[Name], histories: Sequence[Floats]) -> Histories:
+    def read(self, names: Sequence[Name], histories: Sequence[Floats] | Floats) -> Histories:
         """Check and standardise histories, each in the order of time; of a joint model's series, all ending together.
+
+        Args:
+            names: What the series are called.
+            histories: One array for each; a matrix, where all are of one length, is the quickest.
 
         Raises:
             DataError: Naming the series that stands in the way, and the cure.
@@ -90,18 +97,20 @@ class ArrayForecaster:
         if len(set(names)) < len(names):
             repeated = [name for name in dict.fromkeys(names) if list(names).count(name) > 1]
             raise DataError(f"the series {listed(repeated)} is given more than once; give each once")
-        histories = [self._complete(name, values) for name, values in zip(names, histories, strict=True)]
+        if not isinstance(histories, np.ndarray) or not _is_plain(histories):
+            histories = [self._complete(name, values) for name, values in zip(names, histories, strict=True)]
         lookback = self.fitted.config.input_size
-        if self.fitted.is_joint or not self.fitted.pad_short:
-            if min(map(len, histories), default=0) < lookback:
-                require_length(_panel(names, histories), lookback, f"a forecast from a look-back of {lookback}")
+        self._require_length(names, histories)
         rows = None
         if self.fitted.is_joint and tuple(names) != self._names:
             order = self._own_order(names)
             names, histories = self._names, [histories[place] for place in order]
             rows = np.argsort(order)
         mean, scale, groups = self._standards(names, histories)
-        tails = np.stack([_tail(values, lookback) for values in histories])
+        if isinstance(histories, np.ndarray) and histories.shape[1] >= lookback:
+            tails = histories[:, -lookback:]
+        else:
+            tails = np.stack([_tail(values, lookback) for values in histories])
         windows = ((tails - mean[:, None]) / scale[:, None]).astype(np.float32)
         self._refuse_far(names, tails, windows)
         shape = (1, len(names), lookback) if self.fitted.is_joint else (len(names), 1, lookback)
@@ -111,10 +120,14 @@ class ArrayForecaster:
         """Forecast what follows the histories of several callers, in one pass through the model."""
         if not self._together and len(requests) > 1:
             return [forecast for request in requests for forecast in self.forecast([request], record)]
-        windows = np.concatenate([request.windows for request in requests])
-        found = self.fitted.model.forecast(torch.from_numpy(windows), record=record)
-        values = found.values.flatten(0, 1).double().numpy()
-        trace = None if found.trace is None else found.trace.arranged(lambda x: x.flatten(0, 1))
+        windows = torch.from_numpy(np.concatenate([request.windows for request in requests]))
+        forecasts = self._traced(windows) if self._traced is not None and record == "nothing" else None
+        trace = None
+        if forecasts is None:
+            found = self.fitted.model.forecast(windows, record=record)
+            forecasts = found.values
+            trace = None if found.trace is None else found.trace.arranged(lambda x: x.flatten(0, 1))
+        values = forecasts.flatten(0, 1).double().numpy()
         parts, start = [], 0
         for request in requests:
             stop = start + len(request)
@@ -168,8 +181,7 @@ class ArrayForecaster:
         return widths
 
     def _complete(self, name: Name, values: Floats) -> Floats:
-        # Comparisons with NaN are false, so one look finds missing, infinite and huge values alike.
-        if len(values) and float(np.abs(values).max()) <= LARGEST_VALUE:
+        if _is_plain(values):
             return values
         if not len(values):
             raise DataError(f"series {quoted(name)} has no values; give its history, oldest first")
@@ -193,6 +205,12 @@ class ArrayForecaster:
             )
         return values
 
+    def _require_length(self, names: Sequence[Name], histories: Sequence[Floats] | Floats) -> None:
+        lookback = self.fitted.config.input_size
+        shortest = histories.shape[1] if isinstance(histories, np.ndarray) else min(map(len, histories))
+        if shortest < lookback and (self.fitted.is_joint or not self.fitted.pad_short):
+            require_length(_panel(names, histories), lookback, f"a forecast from a look-back of {lookback}")
+
     def _own_order(self, names: Sequence[Name]) -> list[int]:
         """For each of the model's series, its place among the names given."""
         self.fitted.require_own(names)
@@ -200,7 +218,7 @@ class ArrayForecaster:
         return [place[name] for name in self._names]
 
     def _standards(
-        self, names: Sequence[Name], histories: Sequence[Floats]
+        self, names: Sequence[Name], histories: Sequence[Floats] | Floats
     ) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
         """Mean, deviation and group of each series: as fitted where known, by their own history where not."""
         if tuple(names) == self._names:
@@ -210,7 +228,8 @@ class ArrayForecaster:
         groups = self._groups[index]
         unknown = np.flatnonzero(index < 0)
         if len(unknown):
-            own = Scaler.fit(_panel([names[i] for i in unknown], [histories[i] for i in unknown]))
+            places = unknown.tolist()
+            own = Scaler.fit(_panel([names[place] for place in places], [histories[place] for place in places]))
             mean[unknown], scale[unknown] = own.mean.numpy(), own.deviation.numpy()
             # Strangers go by the last group, as in `Fitted.score_groups`.
             groups[unknown] = 0 if self.fitted.scores is None else len(self.fitted.scores.counts) - 1
@@ -219,11 +238,16 @@ class ArrayForecaster:
     def _refuse_far(self, names: Sequence[Name], tails: Floats, windows: npt.NDArray[np.float32]) -> None:
         if float(np.abs(windows).max()) < FARTHEST:
             return
-        series, step = np.argwhere(~(np.abs(windows) < FARTHEST))[0]
+        series, step = np.argwhere(~(np.abs(windows) < FARTHEST))[0].tolist()
         raise DataError(too_far(names[series], float(tails[series, step])))
 
 
-def _panel(names: Sequence[Name], histories: Sequence[Floats]) -> Panel:
+def _is_plain(values: Floats) -> bool:
+    """Whether there are values, none of them missing, infinite or huge: comparisons with NaN are false."""
+    return bool(values.size) and float(np.abs(values).max()) <= LARGEST_VALUE
+
+
+def _panel(names: Sequence[Name], histories: Sequence[Floats] | Floats) -> Panel:
     """Arrays as a panel of integer steps, for what panels alone can do."""
     return Panel(
         values=torch.from_numpy(np.concatenate(histories)),

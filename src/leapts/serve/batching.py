@@ -22,6 +22,7 @@ class _Job:
     record: Record
     histories: Histories
     done: "asyncio.Future[ArrayForecast]"
+    deadline: float
 
 
 _Outcome = list[ArrayForecast] | Exception
@@ -30,13 +31,16 @@ _Outcome = list[ArrayForecast] | Exception
 class Batcher:
     """One thread that forecasts."""
 
-    def __init__(self, observe: Callable[[int], None] = lambda requests: None) -> None:
+    def __init__(self, seconds: float, observe: Callable[[int], None] | None = None) -> None:
         """Prepares the thread; `start` sets it going.
 
         Args:
+            seconds: How long a forecast may take, the waiting included.
             observe: Told, on the event loop, how many requests shared a pass.
         """
+        self._seconds = seconds
         self._observe = observe
+        self._under_way: list[_Job] = []
         self._pending: list[_Job] = []
         self._is_idle = True
         self._is_flushing = False
@@ -48,16 +52,22 @@ class Batcher:
         """Begin, on the event loop that runs now."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
+        self._look_at_the_clock()
 
     def stop(self) -> None:
         """End the thread once it is done with what it has."""
+        self._clock.cancel()
         self._batches.put(None)
         self._thread.join()
 
     async def forecast(self, forecaster: ArrayForecaster, histories: Histories, record: Record) -> ArrayForecast:
-        """Forecast, together with whatever else is asked for at the time."""
+        """Forecast, together with whatever else is asked for at the time.
+
+        Raises:
+            TimeoutError: When it takes too long.
+        """
         assert self._loop is not None, "start first"
-        job = _Job(forecaster, record, histories, self._loop.create_future())
+        job = _Job(forecaster, record, histories, self._loop.create_future(), self._loop.time() + self._seconds)
         self._pending.append(job)
         if self._is_idle and not self._is_flushing:
             # Not at once: what arrived in the same moment is still being read, and shall come along.
@@ -85,8 +95,18 @@ class Batcher:
                 later.append(job)
         self._pending = later
         self._is_idle = not batch
+        self._under_way = batch
         if batch:
             self._batches.put(batch)
+
+    def _look_at_the_clock(self) -> None:
+        """Give up on what takes too long: one look at all of them now and then, instead of an alarm for each."""
+        assert self._loop is not None
+        now = self._loop.time()
+        for job in (*self._under_way, *self._pending):
+            if job.deadline < now and not job.done.done():
+                job.done.set_exception(TimeoutError())
+        self._clock = self._loop.call_later(min(0.25, self._seconds), self._look_at_the_clock)
 
     def _work(self) -> None:
         assert self._loop is not None
@@ -103,7 +123,8 @@ class Batcher:
 
     def _settle(self, batch: list[_Job], outcome: _Outcome) -> None:
         self._hand_over()
-        self._observe(len(batch))
+        if self._observe is not None:
+            self._observe(len(batch))
         for number, job in enumerate(batch):
             if job.done.done():
                 continue

@@ -1,6 +1,5 @@
-"""What the server offers, as OpenAPI for programs and as a page for people."""
+"""What the server offers, as OpenAPI."""
 
-from html import escape
 from typing import Any, get_args
 
 from leapts import __version__
@@ -60,7 +59,11 @@ def _paths(security: list[Json]) -> Json:
     text: Json = {"type": "string"}
     table = {"required": True, "content": {"text/csv": {"schema": text}}}
     refusals = _refusals(problems.BAD_REQUEST, problems.NO_SUCH_MODEL, *_READING, *denied)
-    level = {"type": "array", "maxItems": 20, "items": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100}}
+    level = {
+        "type": "array",
+        "maxItems": 20,
+        "items": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
+    }
     levels = {"name": "level", "in": "query", "description": "An interval to give, in percent.", "schema": level}
     from_csv = {
         "summary": "Forecast what follows each series of a table.",
@@ -76,7 +79,10 @@ def _paths(security: list[Json]) -> Json:
     }
     models = {
         "summary": "The models that are served.",
-        "responses": {"200": _answer("All of them.", "application/json", _reference("ModelsOut")), **_refusals(*denied)},
+        "responses": {
+            "200": _answer("All of them.", "application/json", _reference("ModelsOut")),
+            **_refusals(*denied),
+        },
     }
     metrics = {
         "summary": "What the server has done, for Prometheus.",
@@ -138,55 +144,3 @@ def _refusals(*kinds: Kind) -> Json:
     if "503" in found:
         found["503"]["headers"] = {"Retry-After": {"schema": {"type": "integer"}}}
     return found
-
-
-def page(document: Json) -> str:
-    """The description for people, to stand in the body of a page."""
-    parts = [f"<p>{escape(document['info']['description'])}</p>"]
-    parts.append('<p>For programs: <a href="/openapi.json">/openapi.json</a>. <a href="/">Forecast a table</a>.</p>')
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            parts.append(f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation['summary'])}</p>")
-            rows = [(one["name"], _type_of(one["schema"]), one["description"]) for one in operation.get("parameters", ())]
-            parts.append(_table(("parameter", "type", "meaning"), rows))
-            parts += [f"<p>Takes {_content(operation['requestBody'])}.</p>"] if "requestBody" in operation else []
-            answers = [(status, _content(one), one["description"]) for status, one in operation["responses"].items()]
-            parts.append(_table(("status", "answer", "meaning"), answers, raw=1))
-    for name, schema in document["components"]["schemas"].items():
-        parts.append(f'<h2 id="{escape(name)}">{escape(name)}</h2><p>{escape(schema.get("description", ""))}</p>')
-        required = schema.get("required", ())
-        rows = [
-            (field + ("" if field in required else " (optional)"), _type_of(one), one.get("description", ""))
-            for field, one in schema["properties"].items()
-        ]
-        parts.append(_table(("field", "type", "meaning"), rows))
-    parts.append("<h2>Problems</h2>")
-    parts += [f'<p id="{kind.name}"><code>{kind.status} {kind.name}</code> {escape(kind.title)}.</p>' for kind in problems.KINDS]
-    return "\n".join(parts)
-
-
-def _content(part: Json) -> str:
-    return ", ".join(f"{escape(media)} ({escape(_type_of(one['schema']))})" for media, one in part["content"].items())
-
-
-def _type_of(schema: Json) -> str:
-    if "$ref" in schema:
-        return str(schema["$ref"]).rpartition("/")[2]
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type_of(one) for one in schema["anyOf"]))
-    if "enum" in schema:
-        return " or ".join(map(str, schema["enum"]))
-    if schema.get("type") == "array":
-        return f"list of {_type_of(schema['items'])}"
-    inner = schema.get("additionalProperties")
-    return f"object of {_type_of(inner)}" if isinstance(inner, dict) else str(schema.get("type", "anything"))
-
-
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], *, raw: int | None = None) -> str:
-    if not rows:
-        return ""
-    head = "".join(f"<th>{name}</th>" for name in heads)
-    lines = (
-        "".join(f"<td>{cell if number == raw else escape(cell)}</td>" for number, cell in enumerate(row)) for row in rows
-    )
-    return f'<div class="scroll"><table><tr>{head}</tr>' + "".join(f"<tr>{line}</tr>" for line in lines) + "</table></div>"

@@ -35,7 +35,7 @@ class Guard:
         token: str | None,
         paths: frozenset[str],
         open_paths: frozenset[str],
-        tell: Callable[[str], None],
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         """Sets the guard up.
 
@@ -79,7 +79,8 @@ class Guard:
         except Disconnected:
             status = 499
         except Exception as error:
-            self._tell(f"unexpected {type(error).__name__} at {scope['path']!r}: {error!r}")
+            if self._tell is not None:
+                self._tell(f"unexpected {error!r} at {scope['path']!r}")
             if status:
                 raise  # part of an answer is out already; only closing the connection says that it is not whole
             cure = "send it again; if it happens again, look at what the server wrote"

@@ -2,6 +2,8 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 SHARED = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -55,6 +57,22 @@ class Histogram:
             yield f"{self.name}_count{_labelled(self.labels, values)} {total}"
 
 
+@dataclass(frozen=True)
+class Gauge:
+    """What is true right now, by the values of its labels."""
+
+    name: str
+    about: str
+    labels: Labels
+    values: Mapping[Any, int]  # by labels
+
+    def lines(self) -> Iterable[str]:
+        """As text."""
+        yield from _head(self.name, self.about, "gauge")
+        for values, value in self.values.items():
+            yield f"{self.name}{_labelled(self.labels, values)} {value}"
+
+
 class Metrics:
     """All there is to know about a server."""
 
@@ -64,16 +82,10 @@ class Metrics:
         self.shared = Histogram("leapts_batch_requests", "Requests that shared a pass through the model.", SHARED)
         self.reloads = Counter("leapts_model_reloads_total", "Replaced model folders read.", ("model", "outcome"))
 
-    def text(self, gauges: Mapping[str, tuple[str, Mapping[Labels, float], Labels]]) -> str:
-        """Everything, with what is true right now.
-
-        Args:
-            gauges: By name, what each is about, its values by their labels' values, and the labels' names.
-        """
-        lines = [line for part in (self.requests, self.seconds, self.shared, self.reloads) for line in part.lines()]
-        for name, (about, by_labels, labels) in gauges.items():
-            lines += _head(name, about, "gauge")
-            lines += [f"{name}{_labelled(labels, values)} {value:g}" for values, value in by_labels.items()]
+    def text(self, gauges: Iterable[Gauge] = ()) -> str:
+        """Everything, with what is true right now."""
+        parts: list[Counter | Histogram | Gauge] = [self.requests, self.seconds, self.shared, self.reloads, *gauges]
+        lines = [line for part in parts for line in part.lines()]
         return "\n".join(lines) + "\n"
 
 

@@ -135,9 +135,8 @@ def _read(name: str, path: Path) -> Served:
         raise ModelFileError(f"{path} was replaced while it was read; it is read again")
     fitted = model.fitted_
     fitted.model.eval()
-    return Served(
-        name=name, version=version, model=model, arrays=ArrayForecaster(fitted, fill=model.fill), identity=identity
-    )
+    arrays = ArrayForecaster(fitted, fill=model.fill, traced=True)
+    return Served(name=name, version=version, model=model, arrays=arrays, identity=identity)
 
 
 def _parted(folder: str) -> tuple[str, Path]:

@@ -3,22 +3,19 @@
 import contextlib
 import signal
 import socket
-import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import FrameType
 
 import uvicorn
-from fastapi import FastAPI
 
 from leapts.errors import ConfigError
 from leapts.serve.connections import ImpatientProtocol
+from leapts.serve.guard import App
 from leapts.serve.limits import Limits
 
 TOKEN_VARIABLE = "LEAPTS_TOKEN"
 SHORTEST_TOKEN = 16
-# How long a thread may keep another one waiting: a forecast is hundreds of short steps, and would wait at each.
-_SWITCH_INTERVAL = 0.0005
 
 
 def read_token(file: Path | None, environment: Mapping[str, str]) -> str | None:
@@ -67,7 +64,7 @@ def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-def serve(app: FastAPI, listening: socket.socket, limits: Limits, *, ready: Callable[[], None]) -> None:
+def serve(app: App, listening: socket.socket, limits: Limits, *, ready: Callable[[], None]) -> None:
     """Serve until a signal says stop, then finish what was begun.
 
     Args:
@@ -76,29 +73,28 @@ def serve(app: FastAPI, listening: socket.socket, limits: Limits, *, ready: Call
         limits: Whose times hold for connections, too.
         ready: Called once requests are taken.
     """
-    sys.setswitchinterval(_SWITCH_INTERVAL)
-    ImpatientProtocol.seconds = limits.header_seconds
-    config = uvicorn.Config(
-        app,
-        http=ImpatientProtocol,
-        ws="none",
-        loop="auto",
-        lifespan="on",
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=int(2 * limits.seconds) + 1,
-    )
-    _Server(config, ready).run(sockets=[listening])
+    Server(app, limits, ready).run(sockets=[listening])
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """Stops with a good conscience: a signal that was obeyed is no reason to end as if killed by it."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
+    def __init__(self, app: App, limits: Limits, ready: Callable[[], None]) -> None:
+        ImpatientProtocol.seconds = limits.header_seconds
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=ImpatientProtocol,
+                ws="none",
+                lifespan="on",
+                log_level="error",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=int(2 * limits.seconds) + 1,
+            )
+        )
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -109,12 +105,11 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Both signals end the server in order; the second one ends it at once."""
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            self.handle_exit(number, frame)
-
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        """The first signal ends the server in order, the second one at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:

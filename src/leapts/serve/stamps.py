@@ -12,6 +12,7 @@ from leapts.data.wording import quoted
 from leapts.errors import DataError
 
 Stamp = str | int
+_END = np.datetime64("9999-12-31")  # the last year that ISO 8601 spells without a sign
 _AS_ISO = "write it as 2024-01-31 or 2024-01-31T13:00:00"
 
 
@@ -41,6 +42,8 @@ def _future(last: Stamp, freq: str | int, zone: str | None, days: bool, h: int) 
         return tuple(future_stamps(np.array([last]), freq, h)[0].tolist())
     try:
         stamps = future_stamps(_parsed(last, zone), freq, h, zone)[0]
+        if (stamps >= _END).any():
+            raise OverflowError
         return _texts(stamps, zone, days)
     except (OverflowError, pd.errors.OutOfBoundsDatetime):
         raise DataError(f"{h} steps after {quoted(last)} the calendar ends; give an earlier stamp") from None

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import Depends, FastAPI, Query, Request, Response
 
 from leapts.data.options import Layout, PanelOptions
 from leapts.data.panel import Panel
@@ -32,13 +32,13 @@ Levels = Annotated[list[Annotated[float, Query(gt=0, lt=100)]], Query(max_length
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Columns:
+class Columns:
     """How the caller's table is laid out; what is left out is as in the data of the fit."""
 
-    id_col: str | None
-    time_col: str | None
-    target_col: str | None
-    layout: Layout
+    id_col: ColumnName = None
+    time_col: ColumnName = None
+    target_col: ColumnName = None
+    layout: Layout = "auto"
 
 
 def add_tables(app: FastAPI, shelf: Shelf, intake: Intake) -> None:
@@ -49,14 +49,11 @@ def add_tables(app: FastAPI, shelf: Shelf, intake: Intake) -> None:
     @app.post("/v1/forecast/csv")
     async def forecast_csv(
         request: Request,
+        columns: Annotated[Columns, Depends()],
         model: ColumnName = None,
-        id_col: ColumnName = None,
-        time_col: ColumnName = None,
-        target_col: ColumnName = None,
-        layout: Layout = "auto",
         level: Levels = [],  # noqa: B006 - the framework copies it
     ) -> Response:
-        served, columns = shelf.find(model), _Columns(**_given(id_col, time_col, target_col, layout))
+        served = shelf.find(model)
         levels = [int(one) if one.is_integer() else one for one in level]
 
         def work(content: bytes) -> bytes:
@@ -69,13 +66,10 @@ def add_tables(app: FastAPI, shelf: Shelf, intake: Intake) -> None:
     @app.post("/v1/report")
     async def report(
         request: Request,
+        columns: Annotated[Columns, Depends()],
         model: ColumnName = None,
-        id_col: ColumnName = None,
-        time_col: ColumnName = None,
-        target_col: ColumnName = None,
-        layout: Layout = "auto",
     ) -> Response:
-        served, columns = shelf.find(model), _Columns(**_given(id_col, time_col, target_col, layout))
+        served = shelf.find(model)
 
         def work(content: bytes) -> str:
             panel = _panel(content, served, columns, intake.limits)
@@ -86,10 +80,6 @@ def add_tables(app: FastAPI, shelf: Shelf, intake: Intake) -> None:
         # Whoever opens the answer itself gets a page that can reach nothing, this server included.
         headers = {**_named("report.html"), "Content-Security-Policy": "sandbox allow-scripts"}
         return Response(page, media_type="text/html; charset=utf-8", headers=headers)
-
-
-def _given(id_col: str | None, time_col: str | None, target_col: str | None, layout: Layout) -> dict[str, str | None]:
-    return {"id_col": id_col, "time_col": time_col, "target_col": target_col, "layout": layout}
 
 
 def _named(file: str) -> dict[str, str]:
@@ -121,7 +111,7 @@ def _in_problems(work: Callable[[bytes], T], body: bytes) -> T:
         raise Problem(BAD_DATA, *in_two(str(error))) from None
 
 
-def _panel(content: bytes, served: Served, columns: _Columns, limits: Limits) -> Panel:
+def _panel(content: bytes, served: Served, columns: Columns, limits: Limits) -> Panel:
     """The caller's table as the model reads its own."""
     _require_narrow(content, limits)
     model = served.model

@@ -9,7 +9,7 @@ from importlib.resources import files
 from fastapi import FastAPI, Response
 
 from leapts.report.page import digest, filled, viewer_script, viewer_style
-from leapts.serve import description
+from leapts.serve.docs import docs_html
 
 _FOLDER = files("leapts.serve") / "page"
 
@@ -35,7 +35,7 @@ def add_pages(app: FastAPI) -> None:
 
     @app.get("/docs")
     async def docs() -> Response:
-        body = description.page(app.openapi())
+        body = docs_html(app.openapi())
         return _page(filled(_text("docs.html"), {"style": style, "body": body}), docs_policy)
 
     @app.get("/openapi.json")
