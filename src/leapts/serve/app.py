@@ -13,11 +13,11 @@ from leapts import __version__
 from leapts.serve import description
 from leapts.serve.batching import Batcher
 from leapts.serve.guard import Guard, Send, send_bytes
-from leapts.serve.intake import Intake, Receive, Scope
+from leapts.serve.intake import NOBODY_THERE, Disconnected, Intake, Receive, Scope
 from leapts.serve.limits import Limits
 from leapts.serve.metrics import Gauge, Metrics
 from leapts.serve.models import Shelf
-from leapts.serve.problems import BAD_DATA, MEDIA_TYPE, Problem, by_status, too_slow
+from leapts.serve.problems import BAD_DATA, MEDIA_TYPE, Problem, by_status, too_slow, unexpected
 from leapts.serve.tables import add_tables
 from leapts.serve.web import add_pages
 from leapts.serve.wire import ModelsOut, answer, decode, described, encode
@@ -70,8 +70,8 @@ def create_app(
     _add_states(app, shelf, intake, metrics)
     add_tables(app, shelf, intake)
     add_pages(app)
-    app.add_exception_handler(HTTPException, _as_problem)
-    app.add_exception_handler(RequestValidationError, _as_problem)
+    for error in (HTTPException, RequestValidationError, Problem, Disconnected, Exception):
+        app.add_exception_handler(error, _as_problem)
     app.openapi = lambda: description.openapi(limits, needs_token=token is not None)  # type: ignore[method-assign]
     forecasting = Forecasting(shelf, batcher, intake)
     paths = frozenset({FORECAST, *(route.path for route in app.routes if isinstance(route, Route))})
@@ -140,11 +140,18 @@ def _add_states(app: FastAPI, shelf: Shelf, intake: Intake, metrics: Metrics) ->
 
 
 async def _as_problem(_: Request, error: Exception) -> Response:
-    if isinstance(error, RequestValidationError):
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"][1:])
-        problem = Problem(BAD_DATA, f"{place}: {first['msg']}", "see /docs for what is expected")
-    else:
-        assert isinstance(error, HTTPException)
-        problem = by_status(error.status_code, str(error.detail), error.headers)
+    """What goes wrong inside the framework; the guard answers for what does outside."""
+    match error:
+        case Disconnected():
+            return Response(status_code=NOBODY_THERE)
+        case Problem():
+            problem = error
+        case RequestValidationError():
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"][1:])
+            problem = Problem(BAD_DATA, f"{place}: {first['msg']}", "see /docs for what is expected")
+        case HTTPException():
+            problem = by_status(error.status_code, str(error.detail), error.headers)
+        case _:
+            problem = unexpected()
     return Response(problem.body(), problem.kind.status, headers=problem.headers, media_type=MEDIA_TYPE)

@@ -5,9 +5,9 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from leapts.serve.intake import Disconnected, Receive, Scope
+from leapts.serve.intake import NOBODY_THERE, Disconnected, Receive, Scope
 from leapts.serve.metrics import Metrics
-from leapts.serve.problems import MEDIA_TYPE, UNAUTHORIZED, UNEXPECTED, Problem
+from leapts.serve.problems import MEDIA_TYPE, UNAUTHORIZED, UNEXPECTED, Problem, unexpected
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -77,14 +77,14 @@ class Guard:
             except Problem as problem:
                 await send_problem(problem, counting)
         except Disconnected:
-            status = 499
+            status = NOBODY_THERE
         except Exception as error:
             if self._tell is not None:
                 self._tell(f"unexpected {error!r} at {scope['path']!r}")
-            if status:
+            if not status:
+                await send_problem(unexpected(), counting)
+            elif status != UNEXPECTED.status:
                 raise  # part of an answer is out already; only closing the connection says that it is not whole
-            cure = "send it again; if it happens again, look at what the server wrote"
-            await send_problem(Problem(UNEXPECTED, "the server met something it did not expect", cure), counting)
         finally:
             path = scope["path"] if scope["path"] in self._paths else _OTHER
             self._metrics.requests.add(path, str(status))

@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from leapts.serve.limits import Limits
-from leapts.serve.problems import BAD_REQUEST, TOO_LARGE, TOO_SLOW_TO_READ, WRONG_TYPE, Problem, busy
+from leapts.serve.problems import TOO_LARGE, TOO_SLOW_TO_READ, WRONG_TYPE, Problem, busy
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+NOBODY_THERE = 499  # what is counted for a caller that left before its answer; nobody gets to see it
 
 _GOODBYE = {"Connection": "close"}
 _LINGER = 1.0  # seconds a caller whose request is refused may go on sending, so that it gets to read why
@@ -127,8 +129,3 @@ async def _linger(receive: Receive, most: int) -> None:
                     return
     except TimeoutError:
         return
-
-
-def bad_request(detail: str, cure: str) -> Problem:
-    """A body that is not what it should be."""
-    return Problem(BAD_REQUEST, detail, cure)

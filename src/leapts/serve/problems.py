@@ -89,3 +89,9 @@ def too_slow(seconds: float) -> Problem:
     cure = "send fewer series at a time, or start the server with a higher --timeout"
     detail = f"the answer took longer than {seconds:g} s"
     return Problem(TOO_SLOW_TO_ANSWER, detail, cure, headers={"Retry-After": "5"})
+
+
+def unexpected() -> Problem:
+    """Anything else; what it was is for the server's keeper alone."""
+    cure = "send it again; if it happens again, look at what the server wrote"
+    return Problem(UNEXPECTED, "the server met something it did not expect", cure)

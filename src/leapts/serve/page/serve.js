@@ -147,10 +147,13 @@ const send = (path, asked) => ask(`${path}?${asked}`, { method: "POST", headers:
 const forecast = () => attempt("Forecasting ...", async () => {
   byId("result").hidden = true;
   if (!models.length) await loadModels();
-  report = new Blob([await (await send("/v1/report", query())).text()], { type: "text/html" });
+  const page = await (await send("/v1/report", query())).text();
+  const data = new DOMParser().parseFromString(page, "text/html").getElementById("data");
+  report = new Blob([page], { type: "text/html" });
   if (address) URL.revokeObjectURL(address);
   address = URL.createObjectURL(report);
-  byId("view").src = address;
+  // What comes next is what was asked for, so the last cutoff is shown first.
+  byId("view").src = `${address}#series=0&cutoff=${JSON.parse(data.textContent).afters.length - 1}`;
   byId("result").hidden = false;
   byId("result").scrollIntoView({ block: "start" });
 });
@@ -180,7 +183,9 @@ byId("model").addEventListener("change", guess);
 byId("forecast").addEventListener("click", forecast);
 byId("get-csv").addEventListener("click", downloadCsv);
 byId("get-report").addEventListener("click", () => save(report, "report.html"));
-byId("enter").addEventListener("click", () => attempt("", loadModels));
-byId("token").addEventListener("keydown", (event) => { if (event.key === "Enter") byId("enter").click(); });
+byId("entry").addEventListener("submit", (event) => {
+  event.preventDefault();
+  attempt("", loadModels);
+});
 attempt("", loadModels).then(() => { if (!byId("entry").hidden) complain(null); });
 })();
