@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from leapts.forecaster.traced import TracedPasses
-from tests.forecaster.frames import APART, H, JOINT, LOOKBACK, make_forecaster, make_frame
+from tests.forecaster.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
 
 pytestmark = pytest.mark.usefixtures("few_recordings")
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import numpy as np
 import httpx
+import numpy as np
 import pandas as pd
 import pytest
 

@@ -51,8 +51,8 @@ class TracedPasses:
 def _recorded(model: LeapTSModel, size: int, variates: int) -> torch.jit.ScriptModule:
     example = torch.zeros(size, variates, model.shape.lookback)
     with warnings.catch_warnings(), torch.no_grad():
-        # That the shape is checked only while recording is what is wanted; and what torch recommends instead of this way
-        # of recording takes minutes.
+        # That the shape is checked only while recording is what is wanted; and what torch recommends instead of this
+        # way of recording takes minutes.
         warnings.simplefilter("ignore")
         recorded: torch.jit.ScriptModule = torch.jit.freeze(torch.jit.trace(model.eval(), example, check_trace=False))
     with torch.inference_mode():
