@@ -14,6 +14,7 @@ from torch import Tensor
 from leapts.core import LeapTSModel
 
 MOST_ROWS = 512  # windows of single variates; beyond, leaving out what is done pays more than leaving out Python
+_SIZES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 _WARM_UP = 3  # calls until the replay is optimised
 
 
@@ -29,8 +30,7 @@ class TracedPasses:
         """
         self._variates = variates
         most = MOST_ROWS // variates
-        sizes = [size for power in range(most.bit_length()) for size in (2**power, 3 * 2**power // 2) if size <= most]
-        self._sizes = sorted(set(sizes))
+        self._sizes = [size for size in _SIZES if size <= most]
         self._passes = {size: _recorded(model, size, variates) for size in self._sizes}
 
     def __call__(
