@@ -11,8 +11,6 @@ from tests.serve.conftest import client_of, histories
 
 LABELS = r'\{[a-z]+="([^"\\\n]|\\.)*"(,[a-z]+="([^"\\\n]|\\.)*")*\}'
 LINE = re.compile(rf"^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+({LABELS})? \S+)$")
-    r'^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="([^"\\\n]|\\.)*"(,[a-z]+="([^"\\\n]|\\.)*")*\})? \S+)$'
-)
 
 
 def test_requests_and_batches_are_counted(shelf: Shelf, frame: pd.DataFrame) -> None:
