@@ -1,7 +1,11 @@
 """Turns on the shape checks written in signatures, for every test; users never pay for them."""
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
+import jaxtyping
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
@@ -17,3 +21,26 @@ settings.register_profile(
 )
 settings.load_profile("leapts")
 torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def few_recordings() -> Iterator[None]:
+    """Passes are recorded for a few sizes only, to save time.
+
+    While a pass is recorded sizes are tensors, which the checks of shapes would take for a mistake.
+    """
+    from leapts.forecaster import traced
+
+    record = traced._recorded
+
+    def unchecked(*arguments: Any) -> Any:
+        jaxtyping.config.update("jaxtyping_disable", True)
+        try:
+            return record(*arguments)
+        finally:
+            jaxtyping.config.update("jaxtyping_disable", False)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(traced, "_recorded", unchecked)
+        patch.setattr(traced, "MOST_ROWS", 12)
+        yield

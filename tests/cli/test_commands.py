@@ -26,6 +26,7 @@ COMMANDS = [
     ["backtest"],
     ["report"],
     ["analyse"],
+    ["serve"],
     ["datasets"],
     ["datasets", "list"],
     ["datasets", "fetch"],

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from leapts import __version__, launch
-from leapts.cli import analyse, backtest, datasets, demo, fit, predict, report
+from leapts.cli import analyse, backtest, datasets, demo, fit, predict, report, serve
 from leapts.cli.terminal import Interrupted, complain, help_if_alone, say
 from leapts.errors import LeapTSError, WorkerLostError
 
@@ -35,6 +35,7 @@ app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
 app.command("backtest", epilog=backtest.EXAMPLE)(backtest.backtest)
 app.command("report", epilog=report.EXAMPLE)(report.report)
 app.command("analyse", epilog=analyse.EXAMPLE)(analyse.analyse)
+app.command("serve", epilog=serve.EXAMPLE)(serve.serve)
 app.add_typer(datasets.app, name="datasets")
 
 

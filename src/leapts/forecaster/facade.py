@@ -338,11 +338,6 @@ class LeapTS:
             interval_bounds(level or [], self.alias) if quantiles is None else quantile_bounds(quantiles, self.alias)
         )
         if bounds:
-            if fitted.scores is None:
-                raise ConfigError(
-                    "no windows were held out, so there is nothing to measure intervals by; "
-                    "fit with val_size=, or call calibrate(df) with newer data"
-                )
             groups = fitted.score_groups(forecast.panel)
-            columns |= fitted.scores.around(forecast.values, forecast.scale, bounds, groups)
+            columns |= fitted.require_scores().around(forecast.values, forecast.scale, bounds, groups)
         return {name: values.numpy() for name, values in columns.items()}

@@ -1,5 +1,6 @@
 """A fitted model with all it needs to forecast: weights, scaling, and where its series ended."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,7 +15,7 @@ from leapts.data.scaling import Scaler
 from leapts.data.validation import require_length
 from leapts.data.windows import AlignedWindows, Windows
 from leapts.data.wording import counted, listed, quoted
-from leapts.errors import DataError
+from leapts.errors import ConfigError, DataError
 from leapts.forecaster.picking import Pick
 from leapts.intervals import ConformalScores
 from leapts.training import TrainingReport
@@ -23,7 +24,7 @@ from leapts.training import TrainingReport
 _ROWS_AT_A_TIME = 16384
 
 # In deviations of a series; the sum of squares of a window of such values still fits single precision.
-_FARTHEST = 1e15
+FARTHEST = 1e15
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -114,19 +115,28 @@ class Fitted:
 
     def _own_series(self, panel: Panel) -> Panel:
         """The model's own series in their order, which is what a model that mixes them needs."""
+        self.require_own(panel.series)
+        panel = panel.select(self.tail.series)
+        panel.matrix()  # refuses series that are not aligned
+        return panel
+
+    def require_own(self, names: Sequence[str | int]) -> None:
+        """Refuse names that are not exactly those of the model's series, in any order.
+
+        Raises:
+            DataError: Naming those that are missing, or too many.
+        """
+        given, own = set(names), set(self.tail.series)
         cure = "give all of them over the same stamps, or fit with model={'mixing': 'none'}"
-        missing = [name for name in self.tail.series if name not in set(panel.series)]
+        missing = [name for name in self.tail.series if name not in given]
         if missing:
             raise DataError(
                 f"the model forecasts {counted(len(self.tail), 'series')} together, and this data lacks "
                 f"{listed(missing)}; {cure}"
             )
-        extra = [name for name in panel.series if name not in set(self.tail.series)]
+        extra = [name for name in names if name not in own]
         if extra:
             raise DataError(f"the model was fitted without the series {listed(extra)}; leave them out, or fit again")
-        panel = panel.select(self.tail.series)
-        panel.matrix()  # refuses series that are not aligned
-        return panel
 
     def score_groups(self, panel: Panel) -> Int64[Tensor, " series"]:
         """Which group of calibration scores each series of a panel goes by."""
@@ -135,6 +145,19 @@ class Fitted:
             return torch.zeros(len(panel), dtype=torch.int64)
         known = {name: index for index, name in enumerate(self.tail.series)}
         return torch.tensor([known.get(name, count - 1) for name in panel.series])
+
+    def require_scores(self) -> ConformalScores:
+        """The calibration scores.
+
+        Raises:
+            ConfigError: When there are none.
+        """
+        if self.scores is None:
+            raise ConfigError(
+                "no windows were held out, so there is nothing to measure intervals by; "
+                "fit with val_size=, or call calibrate(df) with newer data"
+            )
+        return self.scores
 
     def with_scores(self, scores: ConformalScores | None) -> "Fitted":
         """The same, with other calibration scores."""
@@ -159,14 +182,19 @@ def _standardised(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:
         DataError: When a value is so far from what its series was fitted on that its square leaves single precision.
     """
     values = scaler.transform(panel)
-    if len(values) and not float(values.abs().max()) < _FARTHEST:
-        row = int((~(values.abs() < _FARTHEST)).nonzero()[0])
+    if len(values) and not float(values.abs().max()) < FARTHEST:
+        row = int((~(values.abs() < FARTHEST)).nonzero()[0])
         series = int(torch.searchsorted(panel.offsets, row, right=True)) - 1
-        raise DataError(
-            f"series {quoted(panel.series[series])} holds {float(panel.values[row]):g}, which is {_FARTHEST:g} "
-            "deviations or more from what the model was fitted on; correct it, or fit again"
-        )
+        raise DataError(too_far(panel.series[series], float(panel.values[row])))
     return values
+
+
+def too_far(series: str | int, value: float) -> str:
+    """What to say about a value whose square leaves single precision once standardised."""
+    return (
+        f"series {quoted(series)} holds {value:g}, which is {FARTHEST:g} deviations or more from what the model was "
+        "fitted on; correct it, or fit again"
+    )
 
 
 def tail_of(panel: Panel, steps: int) -> Panel:

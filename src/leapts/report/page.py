@@ -6,7 +6,7 @@ anywhere else; names and numbers of the data reach it as JSON and are shown as t
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +18,7 @@ from leapts.intervals import Level
 from leapts.report.contents import LEVELS, MOST_SERIES, ReportContents, collect
 from leapts.report.encoding import encoded, to_script_json
 
+_FOLDER = files("leapts.report") / "page"
 _SCRIPTS = ("data.js", "drawing.js", "chart.js", "lanes.js", "model.js", "app.js")
 
 
@@ -44,15 +45,12 @@ def write_report(
 
 def report_html(contents: ReportContents, *, title: str = "LeapTS report") -> str:
     """The page."""
-    folder = files("leapts.report") / "page"
-    style = (folder / "report.css").read_text(encoding="utf-8")
-    parts = [(folder / name).read_text(encoding="utf-8") for name in _SCRIPTS]
-    script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+    style, script = viewer_style(), viewer_script()
     policy = (
-        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; "
+        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    page = (folder / "report.html").read_text(encoding="utf-8")
+    page = (_FOLDER / "report.html").read_text(encoding="utf-8")
     filling = {
         "policy": policy,
         "title": escape(title),
@@ -60,14 +58,30 @@ def report_html(contents: ReportContents, *, title: str = "LeapTS report") -> st
         "script": script,
         "data": to_script_json(encoded(contents)),
     }
-    # From template to page in one pass, so that nothing put in is ever taken for a place to fill.
+    return filled(page, filling)
+
+
+def viewer_style() -> str:
+    """The style of every report."""
+    return (_FOLDER / "report.css").read_text(encoding="utf-8")
+
+
+def viewer_script() -> str:
+    """The script of every report."""
+    parts = [(_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+
+
+def filled(page: str, filling: Mapping[str, str]) -> str:
+    """A page from its template, in one pass, so that nothing put in is ever taken for a place to fill."""
     head, *pieces = page.split("{{")
-    filled = [head]
+    parts = [head]
     for piece in pieces:
         name, rest = piece.split("}}", 1)
-        filled += [filling[name], rest]
-    return "".join(filled)
+        parts += [filling[name], rest]
+    return "".join(parts)
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """How a content security policy names an inline script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

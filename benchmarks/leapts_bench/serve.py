@@ -1,0 +1,258 @@
+"""How many requests the server answers, beside an endpoint that does nothing and beside the bare model.
+
+A load generator (wrk, on loopback) sends one window of seven series, again and again, over 1, 8 and 64 connections, to
+both servers in turn: on a computer that does other things too, only pairs measured side by side can be compared.
+"""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+from leapts import LeapTS
+from leapts.data.panel import Panel
+from leapts.errors import ConfigError
+from leapts.forecaster.arrays import ArrayForecaster
+from leapts_bench import results
+
+LOG = "serve.jsonl"
+CONNECTIONS = (1, 8, 64)
+SERIES, LOOKBACK, H, SEED = 7, 96, 24, 1
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
+_PATH = "/v1/forecast"
+
+
+def measure(folder: Path, *, seconds: int, rounds: int, soak: int, examples: int, tell: Callable[[str], None]) -> None:
+    """Measure, and append the figures to the results.
+
+    Args:
+        folder: Of the results.
+        seconds: How long each load lasts.
+        rounds: How often each is repeated.
+        soak: Seconds of a long load, for the memory; 0: none.
+        examples: Requests made up for each operation of the OpenAPI description; 0: none.
+        tell: Told how it goes.
+
+    Raises:
+        ConfigError: When there is no load generator.
+    """
+    if shutil.which("wrk") is None:
+        raise ConfigError("there is no load generator; install it (Debian: apt-get install wrk)")
+    target = folder / LOG
+
+    def note(**figures: Any) -> None:
+        line = {**results.provenance(), "seed": SEED, "load_average": os.getloadavg()[0], **figures}
+        results.append(target, line)
+        tell(json.dumps(figures))
+
+    with tempfile.TemporaryDirectory() as place:
+        model, body = _prepare(Path(place))
+        note(kind="bare", **_bare(model, body))
+        script = _load_script(Path(place), body)
+        with (
+            _server("-m", "leapts", "serve", str(model)) as ours,
+            _server("-m", "leapts_bench.empty_endpoint") as empty,
+        ):
+            for connections in CONNECTIONS:
+                for number in range(rounds):
+                    for name, server in (("empty", empty), ("leapts", ours)):
+                        found = _loaded(server, script, connections, seconds)
+                        note(kind="load", server=name, round=number, connections=connections, seconds=seconds, **found)
+            if examples:
+                note(kind="schema", **_made_up(ours, examples))
+            if soak:
+                note(kind="soak", **_soaked(ours, script, soak))
+
+
+def _prepare(place: Path) -> tuple[Path, bytes]:
+    """A model of seven series, and a request for it."""
+    random, steps = np.random.default_rng(SEED), np.arange(1200)
+    waves = np.stack([10 * np.sin(steps / (3 + number)) for number in range(SERIES)])
+    panel = Panel.from_matrix(torch.from_numpy(50 + waves + random.normal(size=waves.shape)))
+    LeapTS(H, LOOKBACK, max_steps=60, random_seed=SEED).fit(panel).save(place / "model")
+    windows = panel.matrix()[:, -LOOKBACK:].numpy().round(4).tolist()
+    series = [{"id": name, "values": values} for name, values in zip(panel.series, windows, strict=True)]
+    return place / "model", json.dumps({"series": series}).encode()
+
+
+def _bare(folder: Path, body: bytes) -> dict[str, Any]:
+    """Forecasts a second without any server: the model alone on one window, and the array door on one and on 64."""
+    fitted = LeapTS.load(folder).fitted_
+    asked = json.loads(body)["series"]
+    door = ArrayForecaster(fitted, traced=True)
+    read = door.read([one["id"] for one in asked], np.array([one["values"] for one in asked]))
+    window = torch.from_numpy(read.windows)
+    return {
+        "model": fitted.config.model_dump(mode="json"),
+        "model_per_second": round(_rate(lambda: fitted.model.forecast(window)), 1),
+        "door_per_second": round(_rate(lambda: door.forecast([read])), 1),
+        "door_of_64_per_second": round(64 * _rate(lambda: door.forecast([read] * 64)), 1),
+    }
+
+
+def _rate(call: Callable[[], object]) -> float:
+    """Calls a second, the best of several stretches."""
+    best = 0.0
+    for _ in range(8):
+        started, count = time.perf_counter(), 0
+        while time.perf_counter() - started < 0.25:
+            call()
+            count += 1
+        best = max(best, count / (time.perf_counter() - started))
+    return best
+
+
+class _Process:
+    """A server under measurement."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
+        self.id = process.pid
+        self.address = f"http://127.0.0.1:{port}"
+
+    def cpu_seconds(self) -> float:
+        """What it has used so far."""
+        fields = Path(f"/proc/{self.id}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def megabytes(self) -> float:
+        """Of memory in use."""
+        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.id}/status").read_text())
+        assert found is not None
+        return int(found[1]) / 1024
+
+
+@contextmanager
+def _server(*arguments: str) -> Iterator[_Process]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    given = ["--port", str(port)] if "serve" in arguments else [str(port)]
+    process = subprocess.Popen([sys.executable, *arguments, *given], stdout=subprocess.DEVNULL)
+    try:
+        _until_connected(process, port)
+        yield _Process(process, port)
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _until_connected(process: "subprocess.Popen[bytes]", port: int) -> None:
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise ConfigError("the server did not start; run leapts serve by hand to see why")
+
+
+def _load_script(place: Path, body: bytes) -> Path:
+    (place / "body.json").write_bytes(body)
+    script = place / "request.lua"
+    script.write_text(
+        'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n'
+        f'local file = io.open("{place / "body.json"}")\nwrk.body = file:read("*a")\nfile:close()\n'
+    )
+    return script
+
+
+def _loaded(server: _Process, script: Path, connections: int, seconds: int) -> dict[str, Any]:
+    """What the load generator saw, and what the server used."""
+    before = server.cpu_seconds()
+    command = [
+        "wrk",
+        "-t1",
+        f"-c{connections}",
+        f"-d{seconds}s",
+        "--latency",
+        "-s",
+        str(script),
+        server.address + _PATH,
+    ]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=seconds + 60).stdout
+    used = server.cpu_seconds() - before
+    requests = int(_found(r"(\d+) requests in", text))
+    errors = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
+    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    return {
+        "requests": requests,
+        "per_second": float(_found(r"Requests/sec:\s+([\d.]+)", text)),
+        "p50_ms": round(1000 * _seconds(_found(r"50%\s+(\S+)", text)), 3),
+        "p99_ms": round(1000 * _seconds(_found(r"99%\s+(\S+)", text)), 3),
+        "cpu_microseconds_a_request": round(1e6 * used / requests, 1),
+        "errors": sum(map(int, errors.groups())) if errors else 0,
+        "refused": int(refused[1]) if refused else 0,
+    }
+
+
+def _found(pattern: str, text: str) -> str:
+    match = re.search(pattern, text)
+    if match is None:
+        raise ConfigError(f"the load generator said nothing of {pattern!r}: {text!r}")
+    return match[1]
+
+
+def _seconds(text: str) -> float:
+    number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", text).groups()  # type: ignore[union-attr]
+    return float(number) * _UNITS[unit]
+
+
+def _soaked(server: _Process, script: Path, seconds: int) -> dict[str, Any]:
+    """A long load over 8 connections, with the memory in between."""
+    command = ["wrk", "-t1", "-c8", f"-d{seconds}s", "--latency", "-s", str(script), server.address + _PATH]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
+        memory = []
+        pause = max(1.0, seconds / 60)
+        while load.poll() is None:
+            memory.append(round(server.megabytes(), 1))
+            time.sleep(pause)
+        text = load.stdout.read() if load.stdout is not None else ""
+    settled = memory[len(memory) // 10 :]
+    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    return {
+        "seconds": seconds,
+        "requests": int(_found(r"(\d+) requests in", text)),
+        "p99_ms": round(1000 * _seconds(_found(r"99%\s+(\S+)", text)), 3),
+        "refused": int(refused[1]) if refused else 0,
+        "megabytes": memory,
+        "megabytes_gained": round(median(settled[-5:]) - median(settled[:5]), 1),
+    }
+
+
+def _made_up(server: _Process, examples: int) -> dict[str, Any]:
+    """Requests made up from the description by Schemathesis, whose answers must be as described."""
+    checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+    with urllib.request.urlopen(f"{server.address}/openapi.json") as answer:
+        operations = len(json.load(answer)["paths"])
+    command = [sys.executable, "-m", "schemathesis.cli", "run", f"{server.address}/openapi.json", "--checks", checks]
+    command += ["--max-examples", str(examples), "--seed", str(SEED), "--mode", "all", "--phases", "fuzzing"]
+    done = subprocess.run([*command, "--no-color"], capture_output=True, text=True, check=False)
+    with urllib.request.urlopen(f"{server.address}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    counts: dict[str, int] = {}
+    for line in lines:
+        if match := re.match(r'leapts_requests_total\{.*status="(\d+)"\} (\d+)', line):
+            counts[match[1]] = counts.get(match[1], 0) + int(match[2])
+    return {
+        "operations": operations,
+        "examples_an_operation": examples,
+        "passed": done.returncode == 0,
+        "answers_by_status": counts,
+        "said": done.stdout.strip().splitlines()[-12:] if done.returncode else [],
+    }

@@ -1,0 +1,67 @@
+"""`leapts serve`."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leapts.cli import options
+from leapts.cli.terminal import note, say
+
+EXAMPLE = """\b
+Examples:
+  leapts serve model/ --port 8080
+  leapts serve sales=models/2024 weather=models/w --token-file token.txt --host 0.0.0.0
+"""
+
+
+def serve(
+    model: Annotated[
+        list[str], typer.Argument(metavar="MODEL...", help="Folders leapts fit wrote; NAME=FOLDER gives one a name.")
+    ],
+    host: Annotated[str, typer.Option(help="The address to listen at; by default only this computer can call.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0 takes a free one.")] = 8080,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="A file with the token callers have to show. [the variable LEAPTS_TOKEN; else none]"),
+    ] = None,
+    max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 8_000_000,
+    max_series: Annotated[int, typer.Option(min=1, help="Series in a request.")] = 2_000,
+    max_length: Annotated[int, typer.Option(min=1, help="Values in a series.")] = 100_000,
+    max_concurrent: Annotated[int, typer.Option(min=1, help="Forecasts at a time; others are told to retry.")] = 128,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to read a request, and to answer it.")] = 30.0,
+    reload_every: Annotated[float, typer.Option(min=0.05, help="Seconds between looks at the folders.")] = 1.0,
+    threads: options.Threads = 1,
+    config: options.Config = None,  # noqa: ARG001 - read before the others
+    debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
+) -> None:
+    """Serve models over HTTP: forecasts for programs, and a page for people. A signal to stop lets it finish first."""
+    from leapts.serve import Limits, require_extra
+
+    require_extra()
+    from leapts.serve.app import create_app
+    from leapts.serve.models import Shelf
+    from leapts.serve.running import bound_socket, is_loopback, read_token, serve
+
+    options.use_threads(threads)
+    limits = Limits(
+        body=max_body,
+        bodies=4 * max_body,
+        series=max_series,
+        length=max_length,
+        concurrency=max_concurrent,
+        seconds=timeout,
+    )
+    token = read_token(token_file, os.environ)
+    shelf = Shelf(model)
+    app = create_app(shelf, limits=limits, token=token, reload_every=reload_every, tell=note)
+    listening = bound_socket(host, port)
+    if token is None and not is_loopback(host):
+        note(f"anyone who can reach {host} can use this server; give it a --token-file")
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listening.getsockname()[1]}"
+    names = ", ".join(served.name for served in shelf)
+    serve(app, listening, limits, ready=lambda: say(f"serving   {names} at {address} (Ctrl-C stops)"))

@@ -1,0 +1,270 @@
+"""Forecasts from plain arrays: the numbers `predict` gives, without frames, for callers that count microseconds.
+
+Reading a history, forecasting many of them in one pass, and putting intervals around the result are three steps, so
+that a server can read each request by itself and forecast those that arrive together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from leapts.config import MonteCarloScheduling
+from leapts.core import ScheduleTrace
+from leapts.core.fusion import Record
+from leapts.data.filling import Fill, fill_missing, leading
+from leapts.data.panel import Panel
+from leapts.data.scaling import Scaler
+from leapts.data.validation import LARGEST_VALUE, require_length
+from leapts.data.wording import listed, quoted
+from leapts.errors import DataError
+from leapts.forecaster.fitted import FARTHEST, Fitted, too_far
+from leapts.forecaster.traced import TracedPasses
+from leapts.intervals import Bound, Level, windows_needed
+
+Floats = npt.NDArray[np.float64]
+Name = str | int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Histories:
+    """What one caller wants forecast, standardised.
+
+    Attributes:
+        windows: Look-backs as the model takes them, [batch, variates, look-back] in single precision.
+        mean: Of each row (a window of a single series), to restore its units.
+        scale: Of each row, likewise, and for intervals.
+        groups: Which calibration scores each row goes by.
+        rows: Which row each of the caller's series is; None where they are in the model's order already.
+    """
+
+    windows: npt.NDArray[np.float32]
+    mean: Floats
+    scale: Floats
+    groups: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64] | None
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ArrayForecast:
+    """One caller's forecasts, in the order of their series."""
+
+    values: Floats  # [series, h]
+    scale: Floats
+    groups: npt.NDArray[np.int64]
+    trace: ScheduleTrace | None
+
+
+class ArrayForecaster:
+    """Forecasts what follows histories given as arrays. Nothing it holds ever changes, so threads may share it."""
+
+    def __init__(self, fitted: Fitted, *, fill: Fill | None = None, traced: bool = False) -> None:
+        """Prepares the lookups.
+
+        Args:
+            fitted: The model.
+            fill: What to put in the place of missing values; none: they are errors.
+            traced: Whether to record small passes, which takes seconds now and makes each faster later.
+        """
+        self.fitted = fitted
+        self.fill = fill
+        self._names = fitted.tail.series
+        self._index = {name: number for number, name in enumerate(self._names)}
+        self._mean, self._scale = fitted.scaler.mean.numpy(), fitted.scaler.deviation.numpy()
+        self._groups = fitted.score_groups(fitted.tail).numpy()
+        self._half_widths = lru_cache(maxsize=64)(self._measured_half_widths)
+        # Random partitions are drawn row by row: beside others a row would get another one.
+        self._together = not isinstance(fitted.config.scheduling, MonteCarloScheduling)
+        self._traced = TracedPasses(fitted.model, fitted.config.n_series or 1) if traced and self._together else None
+
+    def read(self, names: Sequence[Name], histories: Sequence[Floats] | Floats) -> Histories:
+        """Check and standardise histories, each in the order of time; of a joint model's series, all ending together.
+
+        Args:
+            names: What the series are called.
+            histories: One array for each; a matrix, where all are of one length, is the quickest.
+
+        Raises:
+            DataError: Naming the series that stands in the way, and the cure.
+        """
+        if len(set(names)) < len(names):
+            repeated = [name for name in dict.fromkeys(names) if list(names).count(name) > 1]
+            raise DataError(f"the series {listed(repeated)} is given more than once; give each once")
+        if not isinstance(histories, np.ndarray) or not _is_plain(histories):
+            histories = [self._complete(name, values) for name, values in zip(names, histories, strict=True)]
+        lookback = self.fitted.config.input_size
+        self._require_length(names, histories)
+        rows = None
+        if self.fitted.is_joint and tuple(names) != self._names:
+            order = self._own_order(names)
+            names, histories = self._names, [histories[place] for place in order]
+            rows = np.argsort(order)
+        mean, scale, groups = self._standards(names, histories)
+        if isinstance(histories, np.ndarray) and histories.shape[1] >= lookback:
+            tails = histories[:, -lookback:]
+        else:
+            tails = np.stack([_tail(values, lookback) for values in histories])
+        windows = ((tails - mean[:, None]) / scale[:, None]).astype(np.float32)
+        self._refuse_far(names, tails, windows)
+        shape = (1, len(names), lookback) if self.fitted.is_joint else (len(names), 1, lookback)
+        return Histories(windows=windows.reshape(shape), mean=mean, scale=scale, groups=groups, rows=rows)
+
+    def forecast(self, requests: Sequence[Histories], record: Record = "nothing") -> list[ArrayForecast]:
+        """Forecast what follows the histories of several callers, in one pass through the model."""
+        if not self._together and len(requests) > 1:
+            return [forecast for request in requests for forecast in self.forecast([request], record)]
+        windows = torch.from_numpy(np.concatenate([request.windows for request in requests]))
+        forecasts = self._traced(windows) if self._traced is not None and record == "nothing" else None
+        trace = None
+        if forecasts is None:
+            found = self.fitted.model.forecast(windows, record=record)
+            forecasts = found.values
+            trace = None if found.trace is None else found.trace.arranged(lambda x: x.flatten(0, 1))
+        values = forecasts.flatten(0, 1).double().numpy()
+        parts, start = [], 0
+        for request in requests:
+            stop = start + len(request)
+            rows = slice(start, stop) if request.rows is None else start + request.rows
+            within = slice(None) if request.rows is None else request.rows
+            restored = values[start:stop] * request.scale[:, None] + request.mean[:, None]
+            parts.append(
+                ArrayForecast(
+                    values=restored[within],
+                    scale=request.scale[within],
+                    groups=request.groups[within],
+                    trace=None if trace is None else _some(trace, rows),
+                )
+            )
+            start = stop
+        return parts
+
+    def bounds(self, forecast: ArrayForecast, bounds: Sequence[Bound]) -> dict[str, Floats]:
+        """Intervals around a forecast, by column, as [series, h].
+
+        Raises:
+            ConfigError: When nothing was held out to measure intervals by.
+            DataError: When too little was held out for a level.
+        """
+        if not bounds:
+            return {}
+        scale = forecast.scale[:, None]
+        reach = {bound.level: self._half_widths(bound.level)[forecast.groups] * scale for bound in bounds}
+        return {bound.column: forecast.values + bound.side * reach[bound.level] for bound in bounds}
+
+    def has_level(self, level: Level) -> bool:
+        """Whether enough was held out for an interval of that level."""
+        scores = self.fitted.scores
+        return scores is not None and windows_needed(level) <= int(scores.counts.min())
+
+    def require_levels(self, bounds: Sequence[Bound]) -> None:
+        """Refuse intervals that cannot be given, before any forecast is made.
+
+        Raises:
+            ConfigError: When nothing was held out to measure intervals by.
+            DataError: When too little was held out for a level.
+        """
+        for bound in bounds:
+            self._half_widths(bound.level)
+
+    def _measured_half_widths(self, level: Level) -> Floats:
+        scores = self.fitted.require_scores()
+        if not level:  # the median, which is the forecast itself
+            return np.zeros((len(scores.counts), self.fitted.config.h))
+        widths: Floats = scores.half_widths(level).numpy()
+        return widths
+
+    def _complete(self, name: Name, values: Floats) -> Floats:
+        if _is_plain(values):
+            return values
+        if not len(values):
+            raise DataError(f"series {quoted(name)} has no values; give its history, oldest first")
+        missing = ~np.isfinite(values)
+        if missing.any():
+            if self.fill is None:
+                place = int(missing.argmax())
+                raise DataError(
+                    f"series {quoted(name)} has a missing value at position {place} (counted from 0; "
+                    f"{int(missing.sum())} in all); fill it in, or fit the model with fill='interpolate' or 'ffill'"
+                )
+            offsets = np.array([0, len(values)])
+            if int(leading(values, offsets)[0]) == len(values):
+                raise DataError(f"series {quoted(name)} has no number at all to fill from; leave it out")
+            values = fill_missing(values, offsets, self.fill)[0]
+        huge = np.abs(values) > LARGEST_VALUE
+        if huge.any():
+            raise DataError(
+                f"series {quoted(name)} holds {float(values[huge.argmax()])}, too near the limits of floating point "
+                f"(at most {LARGEST_VALUE:g}); correct it, or measure in a larger unit"
+            )
+        return values
+
+    def _require_length(self, names: Sequence[Name], histories: Sequence[Floats] | Floats) -> None:
+        lookback = self.fitted.config.input_size
+        shortest = histories.shape[1] if isinstance(histories, np.ndarray) else min(map(len, histories))
+        if shortest < lookback and (self.fitted.is_joint or not self.fitted.pad_short):
+            require_length(_panel(names, histories), lookback, f"a forecast from a look-back of {lookback}")
+
+    def _own_order(self, names: Sequence[Name]) -> list[int]:
+        """For each of the model's series, its place among the names given."""
+        self.fitted.require_own(names)
+        place = {name: number for number, name in enumerate(names)}
+        return [place[name] for name in self._names]
+
+    def _standards(
+        self, names: Sequence[Name], histories: Sequence[Floats] | Floats
+    ) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
+        """Mean, deviation and group of each series: as fitted where known, by their own history where not."""
+        if tuple(names) == self._names:
+            return self._mean, self._scale, self._groups
+        index = np.array([self._index.get(name, -1) for name in names])
+        mean, scale = self._mean[index], self._scale[index]
+        groups = self._groups[index]
+        unknown = np.flatnonzero(index < 0)
+        if len(unknown):
+            places = unknown.tolist()
+            own = Scaler.fit(_panel([names[place] for place in places], [histories[place] for place in places]))
+            mean[unknown], scale[unknown] = own.mean.numpy(), own.deviation.numpy()
+            # Strangers go by the last group, as in `Fitted.score_groups`.
+            groups[unknown] = 0 if self.fitted.scores is None else len(self.fitted.scores.counts) - 1
+        return mean, scale, groups
+
+    def _refuse_far(self, names: Sequence[Name], tails: Floats, windows: npt.NDArray[np.float32]) -> None:
+        if float(np.abs(windows).max()) < FARTHEST:
+            return
+        series, step = np.argwhere(~(np.abs(windows) < FARTHEST))[0].tolist()
+        raise DataError(too_far(names[series], float(tails[series, step])))
+
+
+def _is_plain(values: Floats) -> bool:
+    """Whether there are values, none of them missing, infinite or huge: comparisons with NaN are false."""
+    return bool(values.size) and float(np.abs(values).max()) <= LARGEST_VALUE
+
+
+def _panel(names: Sequence[Name], histories: Sequence[Floats] | Floats) -> Panel:
+    """Arrays as a panel of integer steps, for what panels alone can do."""
+    return Panel(
+        values=torch.from_numpy(np.concatenate(histories)),
+        offsets=torch.from_numpy(np.cumsum([0, *map(len, histories)])),
+        series=tuple(names),
+        first=np.ones(len(names), dtype=np.int64),
+        freq=1,
+    )
+
+
+def _tail(values: Floats, steps: int) -> Floats:
+    """The last steps; a history that has fewer is preceded by its first value."""
+    if len(values) >= steps:
+        return values[-steps:]
+    return np.concatenate([np.full(steps - len(values), values[0]), values])
+
+
+def _some(trace: ScheduleTrace, rows: Any) -> ScheduleTrace:
+    index = rows if isinstance(rows, slice) else torch.from_numpy(rows)
+    return trace.arranged(lambda x: x[index])

@@ -1,0 +1,61 @@
+"""Small passes through a model, recorded once and replayed without Python.
+
+A pass over a few windows is hundreds of short operations, and between each two of them Python takes as long as the
+operation, and gives way to other threads. Replayed, the pass is one call that leaves Python alone. Shapes are part of a
+recording, so there is one for each of a few sizes, and a batch is filled up to the next.
+"""
+
+import warnings
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from leapts.core import LeapTSModel
+
+MOST_ROWS = 512  # windows of single variates; beyond, leaving out what is done pays more than leaving out Python
+_SIZES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+_WARM_UP = 3  # calls until the replay is optimised
+
+
+class TracedPasses:
+    """The dense execution of a model, for batches of up to so many windows. Forecasts only; it records no leaps."""
+
+    def __init__(self, model: LeapTSModel, variates: int) -> None:
+        """Records the passes, which takes a moment for each size.
+
+        Args:
+            model: What to record. It must not change afterwards, and must not draw random numbers in a pass.
+            variates: In each window.
+        """
+        self._variates = variates
+        most = MOST_ROWS // variates
+        self._sizes = [size for size in _SIZES if size <= most]
+        self._passes = {size: _recorded(model, size, variates) for size in self._sizes}
+
+    def __call__(
+        self, windows: Float[Tensor, "batch variates lookback"]
+    ) -> Float[Tensor, "batch variates horizon"] | None:
+        """The forecasts; None for more windows than there are recordings for."""
+        count = windows.shape[0]
+        size = next((size for size in self._sizes if size >= count), None)
+        if size is None or windows.shape[1] != self._variates:
+            return None
+        if size > count:
+            windows = torch.cat([windows, windows[:1].expand(size - count, -1, -1)])
+        with torch.inference_mode():
+            forecasts: Tensor = self._passes[size](windows)
+        return forecasts[:count]
+
+
+def _recorded(model: LeapTSModel, size: int, variates: int) -> torch.jit.ScriptModule:
+    example = torch.zeros(size, variates, model.shape.lookback)
+    with warnings.catch_warnings(), torch.no_grad():
+        # That the shape is checked only while recording is what is wanted; and what torch recommends instead of this
+        # way of recording takes minutes.
+        warnings.simplefilter("ignore")
+        recorded: torch.jit.ScriptModule = torch.jit.freeze(torch.jit.trace(model.eval(), example, check_trace=False))
+    with torch.inference_mode():
+        for _ in range(_WARM_UP):
+            recorded(example)
+    return recorded

@@ -1,0 +1,277 @@
+"""What goes over the wire: requests from JSON straight to arrays, and answers back, with no frame between."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from leapts.core import ScheduleTrace
+from leapts.core.fusion import Record
+from leapts.core.scales import SCALE_NAMES
+from leapts.errors import ConfigError, LeapTSError
+from leapts.forecaster.arrays import ArrayForecast, Floats, Histories
+from leapts.intervals import Bound, interval_bounds, quantile_bounds
+from leapts.serve.limits import Limits
+from leapts.serve.models import Served, Shelf
+from leapts.serve.problems import BAD_DATA, BAD_REQUEST, TOO_LARGE, Problem, in_two
+from leapts.serve.stamps import Stamp, future_texts
+
+_BIGGEST = 2**53
+Identifier = Annotated[str, Meta(max_length=1000)] | Annotated[int, Meta(ge=-_BIGGEST, le=_BIGGEST)]
+LastStamp = Annotated[str, Meta(max_length=64)] | Annotated[int, Meta(ge=-_BIGGEST, le=_BIGGEST)]
+
+Levels = Annotated[list[Annotated[float, Meta(gt=0, lt=100)]], Meta(max_length=20)]
+Quantiles = Annotated[list[Annotated[float, Meta(gt=0, lt=1)]], Meta(max_length=20)]
+
+
+class SeriesIn(Struct, forbid_unknown_fields=True, frozen=True):
+    """The history of one series."""
+
+    id: Annotated[Identifier, Meta(description="Its name; a model that knows the name scales it as in the fit.")]
+    values: Annotated[
+        list[float | None], Meta(min_length=1, description="Oldest first; null where a value is missing.")
+    ]
+    last: Annotated[
+        LastStamp | None, Meta(description="The stamp of its last value, where it differs from the others'.")
+    ] = None
+
+
+class ForecastIn(Struct, forbid_unknown_fields=True, frozen=True):
+    """What to forecast."""
+
+    series: Annotated[list[SeriesIn], Meta(min_length=1, description="The histories.")]
+    model: Annotated[str | None, Meta(description="Which model; may be left out where there is only one.")] = None
+    last: Annotated[
+        LastStamp | None,
+        Meta(description="The stamp of the last values (ISO 8601, or a step number); then the forecast has stamps."),
+    ] = None
+    level: Annotated[Levels | None, Meta(description="Intervals to give, in percent.")] = None
+    quantiles: Annotated[Quantiles | None, Meta(description="Quantiles to give instead.")] = None
+    trace: Annotated[bool, Meta(description="Whether to tell every leap the forecast was made in.")] = False
+
+
+class LeapOut(Struct, frozen=True):
+    """One leap: steps `start` to `end` (exclusive, counted from 0) of the horizon."""
+
+    start: int
+    end: int
+    scale: str
+    probabilities: dict[str, float]
+    control: float
+    temporal: float
+
+
+class SeriesOut(Struct, frozen=True):
+    """The forecast of one series."""
+
+    id: str | int
+    values: Annotated[dict[str, list[float]], Meta(description="By column, as `predict` calls them.")]
+    stamps: Annotated[list[str | int] | UnsetType, Meta(description="Where the last stamp was given.")] = UNSET
+    trace: Annotated[list[LeapOut] | UnsetType, Meta(description="Where it was asked for.")] = UNSET
+
+
+class ForecastOut(Struct, frozen=True):
+    """The forecasts, in the order of the histories."""
+
+    model: str
+    version: str
+    h: int
+    freq: str | int
+    forecasts: list[SeriesOut]
+
+
+class ModelOut(Struct, frozen=True):
+    """A model that is served."""
+
+    name: str
+    version: str
+    h: int
+    input_size: int
+    freq: str | int
+    zone: str | None
+    joint: Annotated[bool, Meta(description="Whether it forecasts its own series together, and needs all of them.")]
+    series: Annotated[list[str | int], Meta(description="The first of the series it was fitted on.")]
+    series_count: int
+    levels: Annotated[list[int], Meta(description="Which of the usual intervals it can give, in percent.")]
+    id_col: str
+    time_col: str
+    target_col: str
+
+
+class ModelsOut(Struct, frozen=True):
+    """All models that are served."""
+
+    models: list[ModelOut]
+
+
+_DECODER = msgspec.json.Decoder(ForecastIn)
+_ENCODER = msgspec.json.Encoder()
+encode = _ENCODER.encode
+_JSON_CURE = "see /docs for how a request looks"
+
+
+class Asked(Struct, frozen=True):
+    """A request that was understood."""
+
+    served: Served
+    request: ForecastIn
+    histories: Histories
+    bounds: Sequence[Bound]
+    record: Record
+
+
+def decode(body: bytes, shelf: Shelf, limits: Limits) -> Asked:
+    """Understand a request.
+
+    Raises:
+        Problem: When it is no JSON, has another form, is beyond a limit, or cannot be forecast from.
+    """
+    try:
+        request = _DECODER.decode(body)
+    except msgspec.ValidationError as error:
+        raise Problem(BAD_DATA, f"the request has another form than expected: {error}", _JSON_CURE) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Problem(BAD_REQUEST, f"the request is not JSON: {error}", _JSON_CURE) from None
+    except RecursionError:
+        raise Problem(BAD_REQUEST, "the request is nested too deeply", _JSON_CURE) from None
+    served = shelf.find(request.model)
+    if len(request.series) > limits.series:
+        raise _too_many(f"{len(request.series):,} series", limits.series, "--max-series")
+    longest = max(len(one.values) for one in request.series)
+    if longest > limits.length:
+        raise _too_many(f"a series of {longest:,} values", limits.length, "--max-length")
+    try:
+        bounds = _bounds(served, request)
+        if request.trace and not served.traces:
+            raise ConfigError("this model has no scheduling branch; leave trace out")
+        _require_one_end(served, request)
+        names = [one.id for one in request.series]
+        histories = served.arrays.read(names, _arrays(request))
+        served.arrays.require_levels(bounds)
+    except LeapTSError as error:
+        raise Problem(BAD_DATA, *in_two(str(error))) from None
+    return Asked(served, request, histories, bounds, "leaps" if request.trace else "nothing")
+
+
+def answer(asked: Asked, forecast: ArrayForecast) -> bytes:
+    """The answer as JSON.
+
+    Raises:
+        Problem: When the last stamp is none the model could go on from.
+    """
+    served, request = asked.served, asked.request
+    columns = {served.model.alias: forecast.values, **served.arrays.bounds(forecast, asked.bounds)}
+    names, tables = list(columns), [values.tolist() for values in columns.values()]
+    forecasts = []
+    for row, one in enumerate(request.series):
+        last = one.last if one.last is not None else request.last
+        forecasts.append(
+            SeriesOut(
+                one.id,
+                {name: table[row] for name, table in zip(names, tables, strict=True)},
+                UNSET if last is None else _stamps(last, served),
+                UNSET if forecast.trace is None else _leaps(forecast.trace, row),
+            )
+        )
+    fitted = served.arrays.fitted
+    return encode(ForecastOut(served.name, served.version, fitted.config.h, fitted.tail.freq, forecasts))
+
+
+def described(served: Served, most_series: int = 100) -> ModelOut:
+    """A model, for those who choose one."""
+    fitted, model = served.arrays.fitted, served.model
+    return ModelOut(
+        name=served.name,
+        version=served.version,
+        h=fitted.config.h,
+        input_size=fitted.config.input_size,
+        freq=fitted.tail.freq,
+        zone=fitted.tail.zone,
+        joint=fitted.is_joint,
+        series=list(fitted.tail.series[:most_series]),
+        series_count=len(fitted.tail.series),
+        levels=[level for level in (80, 95) if served.arrays.has_level(level)],
+        id_col=model.id_col,
+        time_col=model.time_col,
+        target_col=model.target_col,
+    )
+
+
+def _arrays(request: ForecastIn) -> Floats | list[Floats]:
+    """The histories: in one piece where they are of one length, which is the quickest."""
+    values = [one.values for one in request.series]
+    if len(set(map(len, values))) == 1:
+        return np.array(values, dtype=np.float64)
+    return [np.array(one, dtype=np.float64) for one in values]
+
+
+def _bounds(served: Served, request: ForecastIn) -> Sequence[Bound]:
+    if request.level is None and request.quantiles is None:
+        return ()
+    if request.level is not None and request.quantiles is not None:
+        raise ConfigError("level and quantiles are both given; give one of them")
+    return _known_bounds(tuple(request.level or ()), tuple(request.quantiles or ()), served.model.alias)
+
+
+@lru_cache(maxsize=256)
+def _known_bounds(level: tuple[float, ...], quantiles: tuple[float, ...], alias: str) -> tuple[Bound, ...]:
+    return interval_bounds(level, alias) if level else quantile_bounds(quantiles, alias)
+
+
+def _require_one_end(served: Served, request: ForecastIn) -> None:
+    """Series that are forecast together end together; and every stamp given must be one to go on from."""
+    lasts = {request.last if one.last is None else one.last for one in request.series}
+    if served.arrays.fitted.is_joint and len(lasts) > 1:
+        raise ConfigError("the model forecasts its series together, and they end at different stamps; end them at one")
+    for last in lasts:
+        if last is not None:
+            _stamps(last, served)
+
+
+def _stamps(last: Stamp, served: Served) -> list[Stamp]:
+    fitted = served.arrays.fitted
+    return future_texts(last, fitted.tail, fitted.config.h)
+
+
+def _leaps(trace: ScheduleTrace, row: int) -> list[LeapOut]:
+    count = int(trace.leaps[row])
+    probabilities = trace.probabilities[row].tolist()
+    absent = {name: 0.0 for name in SCALE_NAMES if name not in trace.scale_names}
+    return [
+        LeapOut(
+            start=start,
+            end=start + length,
+            scale=trace.scale_names[scale],
+            probabilities=absent | dict(zip(trace.scale_names, probabilities[leap], strict=True)),
+            control=control,
+            temporal=temporal,
+        )
+        for leap, (start, length, scale, control, temporal) in enumerate(
+            zip(
+                trace.start[row, :count].tolist(),
+                trace.length[row, :count].tolist(),
+                trace.scale[row, :count].tolist(),
+                trace.control[row, :count].tolist(),
+                trace.temporal[row, :count].tolist(),
+                strict=True,
+            )
+        )
+    ]
+
+
+def _too_many(what: str, limit: int, option: str) -> Problem:
+    cure = f"send less at a time, or start the server with a higher {option}"
+    return Problem(TOO_LARGE, f"the request has {what}, and at most {limit:,} are taken", cure)
+
+
+def schemas(limits: Limits) -> dict[str, Any]:
+    """The JSON schemas of all the above, by name."""
+    _, found = msgspec.json.schema_components(
+        (ForecastIn, ForecastOut, ModelsOut), ref_template="#/components/schemas/{name}"
+    )
+    found["ForecastIn"]["properties"]["series"]["maxItems"] = limits.series
+    found["SeriesIn"]["properties"]["values"]["maxItems"] = limits.length
+    return dict(found)

@@ -1,0 +1,147 @@
+"""Beyond a limit everyone is told so, quickly, and the server stays well."""
+
+import concurrent.futures
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import httpx
+import pandas as pd
+import pytest
+
+from leapts import ConfigError
+from leapts.forecaster.arrays import ArrayForecaster
+from leapts.serve import Limits
+from leapts.serve.models import Shelf
+from tests.serve.conftest import client_of, histories, served
+
+URL = "/v1/forecast"
+HEAD = "POST /v1/forecast HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+def _connected(address: str) -> socket.socket:
+    host, _, port = address.removeprefix("http://").partition(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def _answer(connection: socket.socket) -> bytes:
+    """All that comes until the server closes."""
+    content = b""
+    try:
+        while part := connection.recv(65536):
+            content += part
+    except ConnectionResetError:
+        pass
+    return content
+
+
+@pytest.fixture
+def halted(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Forecasts wait until this is set."""
+    may_go, forecast = threading.Event(), ArrayForecaster.forecast
+
+    def waiting(self: ArrayForecaster, *arguments: object) -> object:
+        assert may_go.wait(20)
+        return forecast(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ArrayForecaster, "forecast", waiting)
+    yield may_go
+    may_go.set()
+
+
+def test_who_comes_when_all_places_are_taken_is_told_to_come_again(
+    shelf: Shelf, frame: pd.DataFrame, halted: threading.Event
+) -> None:
+    asked = {"model": "apart", "series": histories(frame)}
+    with (
+        client_of(shelf, limits={"concurrency": 3}) as client,
+        concurrent.futures.ThreadPoolExecutor(8) as pool,
+    ):
+        waiting = [pool.submit(client.post, URL, json=asked) for _ in range(8)]
+        refused: list[concurrent.futures.Future[httpx.Response]] = []
+        deadline = time.monotonic() + 10
+        while len(refused) < 5 and time.monotonic() < deadline:
+            refused = [one for one in waiting if one.done()]
+            time.sleep(0.01)
+        assert len(refused) == 5
+        assert {one.result().status_code for one in refused} == {503}
+        assert {one.result().headers["retry-after"] for one in refused} == {"1"}
+        assert client.get("/healthz").status_code == 200
+        halted.set()
+        served_well = [one.result(20) for one in waiting if one not in refused]
+        assert [answer.status_code for answer in served_well] == [200] * 3
+        assert client.post(URL, json=asked).status_code == 200
+
+
+def test_an_answer_that_takes_too_long_is_given_up(shelf: Shelf, frame: pd.DataFrame, halted: threading.Event) -> None:
+    with client_of(shelf, limits={"seconds": 0.2}) as client:
+        answer = client.post(URL, json={"model": "apart", "series": histories(frame)})
+        assert answer.status_code == 503
+        assert answer.json()["type"] == "/docs#too-slow-to-answer"
+        assert "retry-after" in answer.headers
+        halted.set()
+
+
+def test_a_body_that_does_not_come_is_given_up(shelf: Shelf) -> None:
+    with served(shelf, limits={"seconds": 0.2}) as address, _connected(address) as connection:
+        connection.sendall(f"{HEAD}Content-Length: 100\r\n\r\n{{".encode())
+        answer = _answer(connection)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"application/problem+json" in answer
+
+
+def test_headers_that_do_not_come_close_the_connection(shelf: Shelf) -> None:
+    with served(shelf, limits={"header_seconds": 0.2}) as address:
+        for start in (b"", b"POST /v1/forecast HT", b"GET /healthz HTTP/1.1\r\nX: y\r\n"):
+            with _connected(address) as connection:
+                connection.sendall(start)
+                assert _answer(connection) == b""
+        # The second request of a connection, too.
+        with _connected(address) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HT")
+            assert _answer(connection).count(b"HTTP/1.1 200") == 1
+
+
+def test_an_endless_body_is_cut_off(shelf: Shelf) -> None:
+    with (
+        served(shelf, limits={"body": 50_000, "bodies": 50_000}) as address,
+        _connected(address) as connection,
+        httpx.Client(base_url=address) as client,
+    ):
+        connection.sendall(f"{HEAD}Transfer-Encoding: chunked\r\n\r\n".encode())
+        sent = 0
+        try:
+            while sent < 50_000_000:
+                connection.sendall(b"2710\r\n" + b" " * 10_000 + b"\r\n")
+                sent += 10_000
+        except (BrokenPipeError, ConnectionResetError, TimeoutError):
+            pass
+        assert sent < 50_000_000
+        assert client.get("/healthz").status_code == 200
+        metrics = client.get("/metrics").text
+        assert 'leapts_requests_total{path="/v1/forecast",status="413"} 1' in metrics
+        assert "leapts_body_bytes_held 0" in metrics
+
+
+def test_many_slow_callers_cannot_fill_the_memory(shelf: Shelf) -> None:
+    limits = {"body": 50_000, "bodies": 100_000}
+    with served(shelf, limits=limits) as address, httpx.Client(base_url=address) as client:
+        connections = [_connected(address) for _ in range(5)]
+        for connection in connections:
+            connection.sendall(f"{HEAD}Content-Length: 49000\r\n\r\n".encode() + b" " * 40_000)
+        assert _answer(connections[-1]).startswith(b"HTTP/1.1 503 ")
+        assert client.get("/healthz").status_code == 200
+        for connection in connections:
+            connection.close()
+        deadline = time.monotonic() + 10
+        while "leapts_body_bytes_held 0" not in client.get("/metrics").text:
+            assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize(
+    "limit", [{"body": 0}, {"seconds": -1.0}, {"body": 10, "bodies": 9}, {"seconds": float("nan")}]
+)
+def test_limits_that_cannot_be_are_refused(limit: dict[str, float]) -> None:
+    with pytest.raises(ConfigError):
+        Limits(**limit)  # type: ignore[arg-type]
