@@ -69,7 +69,9 @@ class Tuned:
         usual = LeapTS(self.best.h).get_params()
         params = self.best.get_params().items()
         changed = {name: value for name, value in params if value != usual[name] and name not in ("alias", "pad_short")}
-        tables: dict[str, dict[str, Any]] = {name: dict(changed.pop(name)) for name in ("model", "training") if name in changed}
+        tables: dict[str, dict[str, Any]] = {
+            name: dict(changed.pop(name)) for name in ("model", "training") if name in changed
+        }
         if "batch_size" in changed:  # the command line has no option for it
             tables["training"] = {**tables.get("training", {}), "batch_size": changed.pop("batch_size")}
         names = {"random_seed": "seed"}

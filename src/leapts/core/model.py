@@ -86,6 +86,10 @@ class LeapTSModel(nn.Module):
         """The forecast without gradients, with the trace of its leaps, and their states, where asked for."""
         return self._run(history, generator, execution=execution, record=record)
 
+    def traced(self, history: Float[Tensor, "batch variates lookback"]) -> Forecast:
+        """The dense execution with its schedule on record: one graph for every window, for export."""
+        return self._run(history, None, execution="dense", record="schedule")
+
     def _run(self, history: Tensor, generator: Generator | None, *, execution: Execution, record: Record) -> Forecast:
         self.shape.check(history)
         batch, variates, _ = history.shape
