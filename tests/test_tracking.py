@@ -48,6 +48,7 @@ def test_tensorboard_shows_every_look_and_some_losses(tmp_path: Path) -> None:
     assert shown == [(step, pytest.approx(value)) for step, value in report.validations]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # its own libraries', among themselves
 def test_mlflow_holds_every_look_and_some_losses(tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'mlflow.db'}")
