@@ -4,11 +4,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-import jaxtyping
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
-from jaxtyping import install_import_hook
+from jaxtyping import config, install_import_hook
 
 # Programs the tests start compute with one thread too: several side by side would wait for each other.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -34,13 +33,21 @@ def few_recordings() -> Iterator[None]:
     record = traced._recorded
 
     def unchecked(*arguments: Any) -> Any:
-        jaxtyping.config.update("jaxtyping_disable", True)
+        config.update("jaxtyping_disable", True)
         try:
             return record(*arguments)
         finally:
-            jaxtyping.config.update("jaxtyping_disable", False)
+            config.update("jaxtyping_disable", False)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(traced, "_recorded", unchecked)
         patch.setattr(traced, "MOST_ROWS", 12)
         yield
+
+
+@pytest.fixture(scope="module")
+def unchecked_shapes() -> Iterator[None]:
+    """No shape checks while a graph is exported: its sizes are symbols, which the checks take for mistakes."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)

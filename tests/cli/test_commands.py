@@ -24,6 +24,8 @@ COMMANDS = [
     ["fit"],
     ["predict"],
     ["backtest"],
+    ["tune"],
+    ["export"],
     ["report"],
     ["analyse"],
     ["serve"],

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from leapts import __version__, launch
-from leapts.cli import analyse, backtest, datasets, demo, fit, predict, report, serve
+from leapts.cli import analyse, backtest, datasets, demo, export, fit, predict, report, serve, tune
 from leapts.cli.terminal import Interrupted, complain, help_if_alone, say
 from leapts.errors import LeapTSError, WorkerLostError
 
@@ -33,6 +33,8 @@ app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
 app.command("fit", epilog=fit.EXAMPLE)(fit.fit)
 app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
 app.command("backtest", epilog=backtest.EXAMPLE)(backtest.backtest)
+app.command("tune", epilog=tune.EXAMPLE)(tune.tune)
+app.command("export", epilog=export.EXAMPLE)(export.export)
 app.command("report", epilog=report.EXAMPLE)(report.report)
 app.command("analyse", epilog=analyse.EXAMPLE)(analyse.analyse)
 app.command("serve", epilog=serve.EXAMPLE)(serve.serve)

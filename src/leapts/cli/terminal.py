@@ -121,6 +121,11 @@ class TrainingBar:
             self._progress.update(self._task, validation=f"{step.validation:.4f}")
         self._progress.update(self._task, completed=step.step, total=step.max_steps, loss=f"{step.loss:.4f}")
 
+    def at_fit(self, number: int) -> None:
+        """Say which of the fits begins, when it is not simply the next one."""
+        self._fit, self._last_step = number, 0
+        self._progress.reset(self._task, description=self._title(), start=False)
+
     def _title(self) -> str:
         return "training" if self._fits == 1 else f"training {self._fit} of {self._fits}"
 

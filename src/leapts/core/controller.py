@@ -18,7 +18,8 @@ class _LearnedLengths(nn.Module):
         self.max_leaps = max_leaps
         self.shortest: Tensor
         self.span: Tensor
-        shortest, longest = torch.tensor([grid.shortest, grid.longest], dtype=torch.get_default_dtype())
+        dtype = torch.get_default_dtype()
+        shortest, longest = torch.tensor(grid.shortest, dtype=dtype), torch.tensor(grid.longest, dtype=dtype)
         # Whole numbers, so exact in every dtype the model is moved to.
         self.register_buffer("shortest", shortest, persistent=False)
         self.register_buffer("span", longest - shortest, persistent=False)

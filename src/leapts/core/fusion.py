@@ -12,7 +12,8 @@ from leapts.core.rollout import Rollout
 from leapts.core.trace import ScheduleTrace, TraceRecorder
 
 Execution = Literal["dense", "sparse"]
-Record = Literal["nothing", "leaps", "states"]
+# Each holds what is before it: where the leaps went, what moved the state after them, the states themselves.
+Record = Literal["nothing", "schedule", "leaps", "states"]
 
 
 class Refined(NamedTuple):
@@ -71,7 +72,11 @@ class GatedFusion(nn.Module):
         recorder = None
         if record != "nothing":
             recorder = TraceRecorder(
-                scheduler.grid, leaps=scheduler.max_leaps, first=first, keep_states=record == "states"
+                scheduler.grid,
+                leaps=scheduler.max_leaps,
+                first=first,
+                keep_moves=record != "schedule",
+                keep_states=record == "states",
             )
         roll = self.rollout.sparse if execution == "sparse" else self.rollout.dense
         scheduled = roll(first, sizes, noise, recorder)

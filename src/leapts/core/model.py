@@ -105,6 +105,10 @@ class LeapTSModel(nn.Module):
         light = lightened(self) if execution == "sparse" else self
         return light._run(history, generator, execution=execution, record=record)
 
+    def traced(self, history: Float[Tensor, "batch variates lookback"]) -> Forecast:
+        """The dense execution with its schedule on record: one graph for every window, for export."""
+        return self._run(history, None, execution="dense", record="schedule")
+
     def _run(self, history: Tensor, luck: Luck | None, *, execution: Execution, record: Record) -> Forecast:
         self.shape.check(history)
         batch, variates, _ = history.shape

@@ -64,6 +64,7 @@ class Rollout(nn.Module):
         start = torch.zeros_like(first[:, 0])
         written = first.new_zeros(first.shape[0], self.horizon * self.outputs)
         last = self.scheduler.max_leaps - 1
+        mover = recorder if recorder is not None and recorder.keeps_moves else None
         for leap in range(last + 1):
             hidden = self.cell.visible(state)
             remaining = self.horizon - start
@@ -78,13 +79,13 @@ class Rollout(nn.Module):
             written = written + segment
             if recorder is not None:
                 self._record_leap(recorder, leap, every_row, hidden, start, length, weights.argmax(1))
-            elif leap == last:
+            if leap == last and mover is None:
                 break
             start = start + length.detach()
             ratios = torch.stack([self.horizon - start, length], 1) / self.horizon
             drive = self.control(Outcome(ratios, weights, segment), control)
-            if recorder is not None:
-                recorder.moved(leap, every_row, hidden, self.cell.contributions(state, drive, sizes))
+            if mover is not None:
+                mover.moved(leap, every_row, hidden, self.cell.contributions(state, drive, sizes))
             state, control = self.cell.advance(state, drive, sizes), drive.control
         return written
 
@@ -152,10 +153,12 @@ class Rollout(nn.Module):
         length: Float[Tensor, "rows"],
         scale: Int[Tensor, "rows"],
     ) -> None:
-        probabilities = self.scheduler.probabilities(hidden, scale)
+        probabilities = self.scheduler.probabilities(hidden, scale) if recorder.keeps_moves else None
         recorder.decided(leap, rows, start=start, length=length, scale=scale, probabilities=probabilities)
 
     def _record_move(self, recorder: TraceRecorder, leap: int, landing: "_Landing", borders: Sequence[int]) -> None:
+        if not recorder.keeps_moves:
+            return
         sizes = _cluster_sizes(landing.rows, borders)
         change = self.cell.contributions(landing.state, self._drive(landing), sizes)
         recorder.moved(leap, landing.rows, self.cell.visible(landing.state), change)

@@ -70,9 +70,20 @@ class ScheduleTrace:
 
 
 class TraceRecorder:
-    """Collects a trace while the leaps are taken. It only reads, so a forecast is the same with it or without."""
+    """Collects a trace while the leaps are taken. It only reads, so a forecast is the same with it or without.
 
-    def __init__(self, grid: ScaleGrid, *, leaps: int, first: Float[Tensor, "rows hidden"], keep_states: bool) -> None:
+    Where no moves are kept, the trace says where the leaps went, and the rest of it stays zero.
+    """
+
+    def __init__(
+        self,
+        grid: ScaleGrid,
+        *,
+        leaps: int,
+        first: Float[Tensor, "rows hidden"],
+        keep_moves: bool = True,
+        keep_states: bool = False,
+    ) -> None:
         def zeros(*size: int) -> Tensor:
             return first.new_zeros(first.shape[0], *size)
 
@@ -81,6 +92,7 @@ class TraceRecorder:
         self._start, self._length, self._scale = (zeros(leaps).long() for _ in range(3))
         self._probabilities = zeros(leaps, len(grid))
         self._control, self._temporal = zeros(leaps), zeros(leaps)
+        self.keeps_moves = keep_moves
         self._keep_states = keep_states
         if keep_states:
             self._states = zeros(leaps + 1, hidden)
@@ -94,13 +106,14 @@ class TraceRecorder:
         start: Tensor,
         length: Tensor,
         scale: Int[Tensor, "rows"],
-        probabilities: Float[Tensor, "rows scales"],
+        probabilities: Float[Tensor, "rows scales"] | None,
     ) -> None:
         """These rows took a leap; one of length 0 is none."""
         self._start[rows, leap] = start.long()
         self._length[rows, leap] = length.long()
         self._scale[rows, leap] = scale
-        self._probabilities[rows, leap] = probabilities
+        if probabilities is not None:
+            self._probabilities[rows, leap] = probabilities
 
     def moved(
         self, leap: int, rows: Tensor | slice, before: Float[Tensor, "rows hidden"], change: Contributions

@@ -7,6 +7,7 @@ daylight-saving jumps are ordinary; days and longer follow the wall clock of the
 Two functions carry everything and invert each other, for all series at once: `stamps_at` and `positions_of`.
 """
 
+import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -66,8 +67,11 @@ def parse_frequency(freq: str | int) -> Frequency:
             raise DataError(f"freq={freq} is not a step forward; integer steps start at 1")
         return Frequency(freq, "steps", freq)
     try:
-        offset = pd.tseries.frequencies.to_offset(freq)
-    except ValueError:
+        with warnings.catch_warnings():
+            # Pandas 2 still takes former spellings, with a warning; pandas 3 does not.
+            warnings.simplefilter("error", FutureWarning)
+            offset = pd.tseries.frequencies.to_offset(freq)
+    except (ValueError, FutureWarning):
         prefix, _, anchor = freq.lstrip("0123456789").partition("-")
         modern = FORMER_ALIASES.get(prefix)
         meant = f"{freq[: len(freq) - len(freq.lstrip('0123456789'))]}{modern}{'-' if anchor else ''}{anchor}"
@@ -211,5 +215,6 @@ def _calendar(frequency: Frequency, days: Stamps, further: int) -> Stamps:
     if not len(days):
         return days
     earliest, latest = pd.Timestamp(days.min()).as_unit("us"), pd.Timestamp(days.max()).as_unit("us")
-    count = len(pd.date_range(earliest, latest, freq=frequency.rule)) + further + 1
-    return pd.date_range(earliest, periods=count, freq=frequency.rule).to_numpy().astype("datetime64[D]")
+    # The unit is named, because pandas 2 would count in nanoseconds, which end in 2262.
+    count = len(pd.date_range(earliest, latest, freq=frequency.rule, unit="us")) + further + 1
+    return pd.date_range(earliest, periods=count, freq=frequency.rule, unit="us").to_numpy().astype("datetime64[D]")

@@ -5,10 +5,11 @@ from leapts.forecaster.fitted import Fitted
 
 _TEMPLATE = """---
 library_name: leapts
+pipeline_tag: time-series-forecasting
 tags:
 - time-series-forecasting
 - leapts
----
+{results}---
 
 # LeapTS model
 
@@ -35,12 +36,28 @@ forecast = model.predict(level=[80, 95])
 The folder holds the last {input_size} values of every series, to forecast from.
 """
 
+# What the Hub shows beside a model, in the form it asks for.
+_RESULTS = """model-index:
+- name: LeapTS
+  results:
+  - task:
+      type: time-series-forecasting
+    dataset:
+      name: the last steps of the data it was fitted on, held out
+      type: held-out
+    metrics:
+    - name: mean absolute error, in deviations of each series
+      type: mae
+      value: {value!r}
+"""
+
 
 def model_card(fitted: Fitted) -> str:
     """The card's text, in Markdown."""
     config, report = fitted.config, fitted.report
     best = report.best_validation
     return _TEMPLATE.format(
+        results="" if best is None else _RESULTS.format(value=best),
         h=config.h,
         series=counted(len(fitted.tail), "series"),
         freq=fitted.tail.freq,

@@ -233,7 +233,7 @@ class LeapTS:
         folder.save(self._require_fitted(), self.get_params(), Path(path))
 
     @classmethod
-    def load(cls, path: str | Path) -> "LeapTS":
+    def load(cls, path: str | Path) -> Self:
         """Read a model folder.
 
         Raises:

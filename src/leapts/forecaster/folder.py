@@ -72,10 +72,14 @@ def require_place(path: Path) -> None:
     Raises:
         ModelFileError: When something else than a model is in the way, or the folder above is missing.
     """
-    if path.exists() and not _is_model(path):
+    if path.exists() and not _is_model(path) and not _is_empty(path):
         raise ModelFileError(f"{path} exists and is not a model folder; choose another name, or remove it")
     if not path.parent.is_dir():
         raise ModelFileError(f"the folder {path.parent} does not exist; make it first")
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
 
 
 def _is_model(path: Path) -> bool:

@@ -1,0 +1,62 @@
+"""`leapts tune` searches, resumes, and writes what `leapts fit` takes."""
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from leapts import LeapTS
+from tests.cli.conftest import Leapts
+
+pytest.importorskip("optuna")
+
+FEW = ["--horizon", 6, "--max-steps", 6, "--trials", 2]
+
+
+def test_fit_takes_what_tune_writes_and_does_as_well(leapts: Leapts, data: Path, tmp_path: Path) -> None:
+    best, study = tmp_path / "best.toml", tmp_path / "search.db"
+    result = leapts("tune", data, *FEW, "--seed", 3, "--study", study, "--out", best)
+    assert (result.code, result.err) == (0, "")
+    assert "2 sets of options" in result.out
+    assert str(best) in result.out
+    fitted = leapts("fit", data, "--config", best, "--out", tmp_path / "m", "--json")
+    again = json.loads(leapts("tune", data, *FEW, "--seed", 3, "--study", study, "--json").out)
+    assert json.loads(fitted.out)["training"]["best_validation"] == again["validation"]
+    params = LeapTS.load(tmp_path / "m").get_params()
+    assert params == {**again["best"], "training": params["training"]}
+
+
+def test_the_best_options_go_down_a_pipe(leapts: Leapts, data: Path) -> None:
+    result = leapts("tune", data, *FEW, "--learning-rate", 0.003)
+    options = tomllib.loads(result.out)
+    assert (options["horizon"], options["max-steps"], options["learning-rate"]) == (6, 6, 0.003)
+    assert set(options["model"]) >= {"hidden_size", "normalization"}
+    assert "2 sets of options" in result.err
+
+
+def test_an_interrupted_search_says_what_is_kept(
+    leapts: Leapts, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("leapts.forecaster.facade.fit_panel", interrupt)
+    result = leapts("tune", data, *FEW, "--study", tmp_path / "s.db")
+    assert result.code == 130
+    assert "run the same command to go on" in result.error_line
+    assert "nothing is kept" in leapts("tune", data, *FEW).error_line
+
+
+def test_a_missing_folder_is_found_before_the_search(leapts: Leapts, data: Path, tmp_path: Path) -> None:
+    for option in ("--out", "--study"):
+        result = leapts("tune", data, *FEW, option, tmp_path / "no" / "where")
+        assert result.code == 2
+        assert "does not exist; make it first" in result.error_line
+
+
+def test_a_missing_extra_is_named(leapts: Leapts, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    result = leapts("tune", data, *FEW)
+    assert (result.code, "pip install 'leapts[tune]'" in result.error_line) == (2, True)

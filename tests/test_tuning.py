@@ -1,0 +1,161 @@
+"""A search keeps to what is left open, loses nothing when stopped, and finds what a fit can repeat."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from leapts import ConfigError, LeapTS
+from leapts.training import TrainingStep
+from tests.forecaster.frames import H, make_forecaster, make_frame
+
+optuna = pytest.importorskip("optuna")
+
+from leapts.tuning import Tuned, tune  # noqa: E402
+
+
+def quick(**options: Any) -> LeapTS:
+    """Small enough for many trials; the look-back stays open."""
+    training = {"val_check_steps": 4}
+    return LeapTS(H, **{"max_steps": 12, "batch_size": 16, "training": training, **options})
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return make_frame({"a": 90, "b": 90})
+
+
+@pytest.fixture(scope="module")
+def steps() -> list[int]:
+    """Every step that the search took."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(frame: pd.DataFrame, steps: list[int]) -> Tuned:
+    return tune(quick(), frame, trials=9, progress=lambda step: steps.append(step.step))
+
+
+def test_the_first_trial_is_what_would_be_picked_anyway(found: Tuned, frame: pd.DataFrame) -> None:
+    assert found.trials[0].validation == quick().fit(frame).report_.best_validation
+    assert found.validation <= (found.trials[0].validation or 0)
+
+
+def test_the_best_is_the_least_error_and_a_fit_repeats_it(found: Tuned, frame: pd.DataFrame) -> None:
+    assert [trial.number for trial in found.trials] == list(range(1, 10))
+    whole = [trial.validation for trial in found.trials if not trial.pruned]
+    assert found.validation == min(error for error in whole if error is not None)
+    assert found.best.fit(frame).report_.best_validation == found.validation
+
+
+def test_hopeless_trials_are_cut_short(found: Tuned, steps: list[int]) -> None:
+    pruned = [trial for trial in found.trials if trial.pruned]
+    assert pruned
+    assert all(trial.number > 4 for trial in pruned)
+    assert (9 - len(pruned)) * 12 <= len(steps) < 9 * 12
+
+
+def test_a_resumed_search_is_the_one_that_was_not_interrupted(
+    found: Tuned, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    study = tmp_path / "search.db"
+    began: list[int] = []
+
+    def stop_in_the_middle(step: TrainingStep) -> None:
+        if len(began) == 6 and step.step == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(quick(), frame, trials=9, study=study, progress=stop_in_the_middle, on_trial=began.append)
+    assert began == [1, 2, 3, 4, 5, 6]
+    resumed = tune(quick(), frame, trials=9, study=study, on_trial=began.append)
+    assert began[6:] == [6, 7, 8, 9]
+    assert resumed.trials == found.trials
+    assert resumed.best.get_params() == found.best.get_params()
+    assert tune(quick(), frame, trials=9, study=study, on_trial=began.append).trials == found.trials
+    assert len(began) == 10
+
+
+def test_a_killed_trial_is_done_again(frame: pd.DataFrame, tmp_path: Path) -> None:
+    study = tmp_path / "search.db"
+    first = tune(quick(), frame, trials=2, study=study)
+    # A process that is killed leaves its trial running for ever.
+    optuna.load_study(study_name="leapts", storage=f"sqlite:///{study}").ask()
+    assert tune(quick(), frame, trials=2, study=study).trials == first.trials
+    assert len(tune(quick(), frame, trials=3, study=study).trials) == 3
+
+
+def test_a_study_of_other_data_is_refused(frame: pd.DataFrame, tmp_path: Path) -> None:
+    study = tmp_path / "search.db"
+    tune(quick(), frame, trials=1, study=study)
+    with pytest.raises(ConfigError, match="of other data or options"):
+        tune(quick(), make_frame(seed=1), trials=1, study=study)
+    with pytest.raises(ConfigError, match="of other data or options"):
+        tune(quick(random_seed=2), frame, trials=1, study=study)
+    (tmp_path / "notes.txt").write_text("not a data base")
+    with pytest.raises(ConfigError, match="no SQLite file"):
+        tune(quick(), frame, trials=1, study=tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "not a data base"
+
+
+def test_what_is_given_is_not_searched(frame: pd.DataFrame) -> None:
+    model = {"hidden_size": 16, "mixing": {"kind": "none"}, "scheduling": {"kind": "fixed", "step": 2}}
+    given = quick(input_size=12, learning_rate=0.004, model=model)
+    before = given.get_params()
+    result = tune(given, frame, trials=2)
+    assert set(result.trials[0].options) == {"normalization"}
+    best = result.best.get_params()
+    assert best["model"].pop("normalization") in ("mean", "last", "none")
+    assert best["model"] == model
+    assert {**best, "model": model} == before == given.get_params()
+    everything = {**model, "normalization": "mean"}
+    with pytest.raises(ConfigError, match="nothing to search"):
+        tune(quick(input_size=12, learning_rate=0.004, model=everything), frame)
+
+
+def test_a_search_needs_something_to_judge_by(frame: pd.DataFrame) -> None:
+    with pytest.raises(ConfigError, match="nothing to judge by"):
+        tune(quick(val_size=0), frame)
+    with pytest.raises(ConfigError, match="at least 1"):
+        tune(quick(), frame, trials=0)
+
+
+def test_nothing_is_written_and_nothing_is_said_unasked(
+    frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tune(quick(), frame, trials=1)
+    assert list(tmp_path.iterdir()) == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_diverged_trial_counts_and_the_search_goes_on(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    from leapts.errors import TrainingError
+
+    fit = LeapTS.fit
+
+    def sometimes(self: LeapTS, *args: Any, **options: Any) -> LeapTS:
+        if self.learning_rate != 0.002:
+            raise TrainingError("the loss became nan")
+        return fit(self, *args, **options)
+
+    monkeypatch.setattr(LeapTS, "fit", sometimes)
+    result = tune(quick(), frame, trials=3)
+    assert [trial.validation is None for trial in result.trials] == [False, True, True]
+
+
+def test_the_facade_has_the_manners_of_scikit_learn(frame: pd.DataFrame) -> None:
+    model = make_forecaster(max_steps=5, model={"hidden_size": 8, "mixing": {"kind": "none"}}).fit(frame)
+    twin = clone(model)
+    assert twin.get_params() == model.get_params()
+    assert twin.model is not model.model
+    assert not hasattr(twin, "_fitted")
+    errors = {}
+    for options in ParameterGrid({"learning_rate": [1e-3, 1e-2], "input_size": [6, 12]}):
+        candidate = clone(model).set_params(**options)
+        errors[tuple(options.values())] = candidate.fit(frame).report_.best_validation
+        assert candidate.get_params()["input_size"] == options["input_size"]
+    assert len(set(errors.values())) == 4
