@@ -11,7 +11,7 @@ RELEASE_READY := $(RELEASE)/.ready
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs wheel wheel-test lock licences sbom audit speed bench bench-table clean
+.PHONY: help demo test lint check format docs wheel wheel-test lock licences sbom audit speed bench bench-table clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -38,12 +38,13 @@ demo: $(READY) ## fit, forecast and trace the bundled weather data
 test: $(READY) ## run the whole test suite
 	$(PYTEST)
 
-check: $(READY) ## lint, format check, types, layers, tests
+lint: $(READY) ## lint, format check, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST)
+
+check: lint test ## all that must pass before a change lands
 
 format: $(READY) ## format the code and mend what the linter can
 	$(BIN)/ruff check --fix .

@@ -68,11 +68,16 @@ def made_pages() -> dict[str, str]:
     """Every page that is made, by its place on the site."""
     pages = {
         "command-line.md": command_line(),
-        "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
-        "security.md": (ROOT / "SECURITY.md").read_text(),
+        "changelog.md": _from_the_root("CHANGELOG.md"),
+        "security.md": _from_the_root("SECURITY.md"),
     }
     pages |= {f"examples/{path.stem}.md": notebook(path) for path in sorted((ROOT / "examples").glob("*.ipynb"))}
     return pages | {f"api/{name}.md": f"# leapts.{name}\n\n::: leapts.{name}\n" for name in modules()}
+
+
+def _from_the_root(name: str) -> str:
+    """A page kept at the root, with its links into `docs/` as they are on the site."""
+    return (ROOT / name).read_text().replace("](docs/", "](")
 
 
 def modules() -> list[str]:

@@ -94,15 +94,14 @@ def needed(name: str, extras: tuple[str, ...]) -> Iterator[str]:
 
 def licence_of(package: Distribution) -> str:
     """What a package says its licence is, as an SPDX expression where it can be told; else as it says."""
-    said = package.metadata
-    if expression := said.get("License-Expression"):
-        return expression
-    classifiers = [line.split(" :: ")[-1] for line in said.get_all("Classifier", []) if line.startswith("License ::")]
+    said = package.metadata.json
+    if expression := said.get("license_expression"):
+        return str(expression)
+    classifiers = [str(line).split(" :: ")[-1] for line in said.get("classifier", [])]
     known = sorted({_CLASSIFIERS[name] for name in classifiers if name in _CLASSIFIERS})
-    text = (said.get("License") or "").strip()
     if known:
         return " AND ".join(known)
-    first = text.splitlines()[0].strip() if text else "unknown"
+    first = str(said.get("license") or "unknown").strip().splitlines()[0]
     return _SPELLINGS.get(first.lower(), first)
 
 
