@@ -51,9 +51,12 @@ def on_page_markdown(markdown: str, page: "Page", config: "MkDocsConfig", files:
 
 
 def on_post_build(config: "MkDocsConfig") -> None:
-    """Refuse a site that would load something from elsewhere: it has to work offline."""
+    """Make the search work from disk too, and refuse a site that would load something from elsewhere."""
     from mkdocs.exceptions import PluginError
 
+    # A page opened from disk may run a script beside it, but not read a file.
+    index = Path(config.site_dir) / "search" / "search_index.json"
+    index.with_suffix(".js").write_text(f"var __index = {index.read_text()}")
     for file in Path(config.site_dir).rglob("*.html"):
         for address in loaded_from_elsewhere(file.read_text()):
             raise PluginError(f"{file}: loads {address}; the site must hold all it needs")

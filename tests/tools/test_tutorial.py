@@ -10,6 +10,8 @@ import pytest
 from leapts.cli import run
 from tutorial import PAGE, PICTURES, rewritten
 
+README = PAGE.parents[1] / "README.md"
+
 
 def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -34,6 +36,20 @@ def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     rewritten(PAGE.read_text(), follow)
     assert done == ["fit", "backtest", "predict", "analyse", "report"]
     assert all((tmp_path / made).exists() for made in PICTURES)
+    assert (tmp_path / "report.html").exists()
+
+
+def test_the_quick_start_shows_the_example_of_the_readme_and_commands_that_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    start = (PAGE.parent / "index.md").read_text()
+    examples = [re.findall(r"```python\n(.*?)```", page, re.DOTALL) for page in (start, README.read_text())]
+    assert examples[0] == examples[1] != []
+    for command in re.findall(r"^leapts (.*)", start, re.MULTILINE):
+        words = shlex.split(command)
+        short = ["--max-steps", "5"] if words[0] == "demo" else []
+        assert run([*words, *short]) == 0, command
     assert (tmp_path / "report.html").exists()
 
 
