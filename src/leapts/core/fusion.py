@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from leapts.core.layers import lightened
 from leapts.core.rollout import Rollout
 from leapts.core.trace import ScheduleTrace, TraceRecorder
 
@@ -18,7 +17,7 @@ Record = Literal["nothing", "leaps", "states"]
 class Refined(NamedTuple):
     """The final forecast in normalised units, and the trace where it was asked for."""
 
-    values: Float[Tensor, "rows horizon"]
+    values: Float[Tensor, "rows numbers"]
     trace: ScheduleTrace | None
 
 
@@ -30,7 +29,7 @@ class Fusion(Protocol):
 
     def __call__(
         self,
-        coarse: Float[Tensor, "rows horizon"],
+        coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows hidden"],
         sizes: Sequence[int],
         generator: Generator | None,
@@ -57,7 +56,7 @@ class GatedFusion(nn.Module):
 
     def forward(
         self,
-        coarse: Float[Tensor, "rows horizon"],
+        coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows hidden"],
         sizes: Sequence[int],
         generator: Generator | None,
@@ -73,7 +72,7 @@ class GatedFusion(nn.Module):
             recorder = TraceRecorder(
                 scheduler.grid, leaps=scheduler.max_leaps, first=first, keep_states=record == "states"
             )
-        roll = lightened(self.rollout).sparse if execution == "sparse" else self.rollout.dense
+        roll = self.rollout.sparse if execution == "sparse" else self.rollout.dense
         scheduled = roll(first, sizes, noise, recorder)
         return Refined(torch.addcmul(coarse, scheduled, self.gate), None if recorder is None else recorder.finish())
 
@@ -85,7 +84,7 @@ class CoarseOnly(nn.Module):
 
     def forward(
         self,
-        coarse: Float[Tensor, "rows horizon"],
+        coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows 0"],  # noqa: ARG002
         sizes: Sequence[int],  # noqa: ARG002
         generator: Generator | None,  # noqa: ARG002
