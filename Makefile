@@ -3,10 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The site's packages are light beside torch, and its pages need LeapTS, so they share the environment.
+DOCS_READY := $(VENV)/.ready-docs
+# What makes a release has nothing to do with LeapTS, and stays apart.
+RELEASE := .venv-release
+RELEASE_READY := $(RELEASE)/.ready
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check peers format speed bench bench-speed bench-table clean
+.PHONY: help demo test lint check peers format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -17,18 +22,29 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+$(RELEASE_READY): pyproject.toml
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --upgrade pip
+	$(RELEASE)/bin/python -m pip install --quiet --group release
+	@touch $@
+
 demo: $(READY) ## fit, forecast and trace the bundled weather data
 	$(BIN)/leapts demo
 
 test: $(READY) ## run the whole test suite
 	$(PYTEST)
 
-check: $(READY) ## lint, format check, types, layers, tests
+lint: $(READY) ## lint, format check, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST)
+
+check: lint test ## all that must pass before a change lands
 
 # Some of the tools we adapt to want an older pandas than we develop with, so they live in an environment of their own.
 PEERS := .venv-peers
@@ -48,6 +64,30 @@ format: $(READY) ## format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(DOCS_READY) ## build the site in site/; a broken link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+wheel: $(RELEASE_READY) ## build the wheel and the source archive in dist/
+	rm -rf dist
+	$(RELEASE)/bin/python -m build --quiet
+
+wheel-test: wheel ## install the wheel into an empty environment and run the demo there
+	./tools/wheel_test.sh $(PYTHON)
+
+lock: $(RELEASE_READY) ## pin development again in requirements-dev.lock (needs the network)
+	./tools/lock.sh $(RELEASE)/bin/uv
+
+licences: $(DOCS_READY) ## write docs/licences.md from the installed packages
+	$(BIN)/python tools/licences.py
+
+sbom: $(RELEASE_READY) ## write what development is made of to dist/sbom.cdx.json (CycloneDX)
+	mkdir -p dist
+	$(RELEASE)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o dist/sbom.cdx.json \
+	  requirements-dev.lock
+
+audit: $(RELEASE_READY) ## ask the public database about known vulnerabilities (needs the network)
+	./tools/audit.sh $(RELEASE)/bin/pip-audit
+
 speed: $(READY) ## measure the model against its own matrix products (ratios, one thread)
 	$(BIN)/python benchmarks/core_speed.py
 
@@ -62,4 +102,4 @@ bench-table: $(READY) ## render docs/benchmarks.md from the results, without tra
 	$(BIN)/python -m leapts_bench table
 
 clean: ## remove the virtual environments and the caches
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site $(RELEASE)
