@@ -14,6 +14,7 @@ from torch import Generator, Tensor
 from leapts.assembly import build_model
 from leapts.config import ModelConfig
 from leapts.core import ScheduleTrace
+from leapts.core.fusion import CoarseOnly
 from leapts.errors import ConfigError, NotFittedError
 from leapts.forecaster.tracing import leap_columns
 
@@ -191,7 +192,7 @@ class LeapTS(BaseModel):
             ConfigError: When the model has no scheduling branch, and so takes no leaps.
         """
         if not self._traces:
-            if self.hparams.scheduling in ("none", {"kind": "none"}):
+            if isinstance(self.network.fusion, CoarseOnly):
                 raise ConfigError("this model has no scheduling branch, so there are no leaps to trace")
             raise NotFittedError("there is no trace yet; predict with this model first")
         return ScheduleTrace.joined(self._traces)

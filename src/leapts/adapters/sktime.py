@@ -14,7 +14,7 @@ from torch import Tensor
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError, DataError
 from leapts.forecaster import LeapTS
-from leapts.forecaster.fitted import PanelForecast
+from leapts.forecaster.fitted import Fitted, PanelForecast
 from leapts.intervals import ConformalScores, Level, quantile_bounds
 
 try:
@@ -127,8 +127,18 @@ class LeapTSForecaster(BaseForecaster):
     def _update(self, y: pd.DataFrame, X: Any = None, update_params: bool = True) -> "LeapTSForecaster":  # noqa: ARG002, N803
         self._history = update_data(self._history, y)
         if update_params:
+            before = self.forecaster_.fitted_
             self.forecaster_.update(_panel(_instances(self._history)), max_steps=self.update_steps)
+            self._keep_better_scores(before)
         return self
+
+    def _keep_better_scores(self, before: Fitted) -> None:
+        """An update holds one horizon out, which tells less about intervals than what a fit holds out."""
+        after = self.forecaster_.fitted_
+        if before.scores is None or after.scores is None or before.tail.series != after.tail.series:
+            return
+        if before.scores.counts.sum() > after.scores.counts.sum():
+            self.forecaster_._keep(after.with_scores(before.scores))
 
     def _predict(self, fh: ForecastingHorizon, X: Any) -> pd.DataFrame:  # noqa: ARG002, N803
         forecast = self._forecast()
