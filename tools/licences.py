@@ -38,6 +38,7 @@ _SPELLINGS = {
     "apache license 2.0": "Apache-2.0",
     "apache license, version 2.0": "Apache-2.0",
     "apache software license 2.0": "Apache-2.0",
+    "3-clause bsd license": "BSD-3-Clause",
     "bsd": "BSD-3-Clause",
     "new bsd": "BSD-3-Clause",
     "psf": "PSF-2.0",
