@@ -1,5 +1,6 @@
 """Spark forecasts what one process does."""
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -19,9 +20,10 @@ from spark_forecast import forecast  # noqa: E402
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """Two processors of this machine."""
+    """Two processors of this machine, with the Python and the sources of this test."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     settings = {
-        "spark.pyspark.python": sys.executable,
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
