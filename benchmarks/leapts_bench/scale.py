@@ -33,6 +33,18 @@ DOCUMENT = ROOT / "docs" / "scale.md"
 
 HORIZON, LOOKBACK, STEPS, HIDDEN = 24, 96, 192, 64
 IMPORTS = "import leapts.scaleout"
+# In a process of its own, whose peak is nobody else's.
+MEMORY = """
+import resource, sys
+import pyarrow.parquet
+from leapts.scaleout import PartitionForecaster
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+forecaster = PartitionForecaster(sys.argv[1])
+forecaster.model
+before = peak()
+forecaster(pyarrow.parquet.read_table(sys.argv[2]))
+print(before, peak())
+"""
 
 
 def measure(series: int, repeats: int) -> results.Line:
@@ -51,10 +63,9 @@ def measure(series: int, repeats: int) -> results.Line:
         ).save(model)
         pa.parquet.write_table(_waves(series), data, compression="zstd")
         forecaster = PartitionForecaster(str(model))
-        before = _peak()
         table = pa.parquet.read_table(data)
         forecast = forecaster(table)  # reads the model too
-        memory = _peak() - before
+        idle, peak = _memory(model, data)
         pa.parquet.write_table(forecast, out, compression="zstd")
         panel = forecaster.model.read(table)
         times = {
@@ -70,8 +81,9 @@ def measure(series: int, repeats: int) -> results.Line:
             "repeats": repeats,
             "processor_seconds": {**times, "start": _start(repeats)},
             "bytes": {
-                "memory": memory,
-                "imports": before,
+                "memory": peak - idle,
+                "process": idle,
+                "rows": table.nbytes,
                 "history": data.stat().st_size,
                 "forecast": out.stat().st_size,
                 "model": sum(path.stat().st_size for path in model.iterdir()),
@@ -81,7 +93,7 @@ def measure(series: int, repeats: int) -> results.Line:
 
 
 def _waves(series: int) -> pa.Table:
-    """Noisy daily waves, as hard to pack as measurements are."""
+    """Noisy daily waves with three decimals."""
     luck = np.random.default_rng(1)
     steps = np.arange(STEPS)
     values = 10 + np.sin(steps / 12 * np.pi) + luck.normal(0, 0.3, (series, STEPS))
@@ -112,8 +124,11 @@ def _start(repeats: int) -> float:
     return statistics.median(taken)
 
 
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def _memory(model: Path, data: Path) -> tuple[int, int]:
+    """Bytes a process holds with the model read, and at most while it forecasts the data."""
+    command = [sys.executable, "-c", MEMORY, str(model), str(data)]
+    idle, peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return int(idle), int(peak)
 
 
 def main() -> None:

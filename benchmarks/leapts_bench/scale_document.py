@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from leapts.data.wording import counted
 from leapts.files import write_file
 from leapts_bench.markdown import table
 from leapts_bench.results import Line
@@ -26,6 +27,7 @@ class Costs:
     start: float
     history: float  # bytes on disk
     output: float
+    rows: float  # bytes unpacked, as an exchange between machines sends them
     memory: float  # bytes in memory while its partition is forecast
     process: float  # bytes a process holds before
 
@@ -43,8 +45,9 @@ class Costs:
             start=seconds["start"] + seconds["load"],
             history=size["history"] / series,
             output=size["forecast"] / series,
+            rows=size["rows"] / series,
             memory=size["memory"] / series,
-            process=size["imports"],
+            process=size["process"],
         )
 
     @property
@@ -53,8 +56,13 @@ class Costs:
         return self.read + self.forecast + self.write
 
     def machines(self, series: float) -> int:
-        """To do so many series within the window."""
+        """To do so many series within the window, when every file holds whole series."""
         return max(1, math.ceil(series * self.seconds / _WINDOW / _CORES))
+
+    def machines_that_exchange(self, series: float) -> int:
+        """The same when the rows have to cross the network first, in half of the window."""
+        forecasting = series * self.seconds / (_WINDOW / 2) / _CORES
+        return max(1, math.ceil(max(forecasting, series * self.rows / (_WINDOW / 2) / _NETWORK)))
 
 
 def write(line: Line, out: Path) -> None:
@@ -78,9 +86,11 @@ def render(line: Line) -> str:
             start=costs.start,
             break_even=costs.start / costs.seconds,
             small=_time(1e6 * costs.seconds),
-            middle=costs.machines(1e8),
+            middle=counted(costs.machines(1e8), "machine"),
+            middle_rows=_bytes(1e8 * costs.rows),
             middle_bytes=_bytes(1e8 * costs.history),
-            large=costs.machines(1e10),
+            large=counted(costs.machines(1e10), "machine"),
+            large_exchange=counted(costs.machines_that_exchange(1e10), "machine"),
             large_bytes=_bytes(1e10 * costs.history),
             large_rate=_bytes(1e10 * costs.history / _WINDOW),
             large_kept=_bytes(_DAYS_KEPT * 1e10 * costs.output),
@@ -100,6 +110,7 @@ def _measured(costs: Costs) -> str:
         ["a process until its first forecast (imports and model), seconds of one core", f"{costs.start:.1f}"],
         ["a process before its first partition", _bytes(costs.process)],
         ["memory for each series of the partition in work", _bytes(costs.memory)],
+        ["history as rows in memory, each series", _bytes(costs.rows)],
         ["history on disk, each series", _bytes(costs.history)],
         ["forecast on disk, each series", _bytes(costs.output)],
     ]  # fmt: skip
@@ -117,13 +128,14 @@ def _plan(costs: Costs) -> str:
                 name,
                 _time(series * costs.seconds),
                 f"{machines:,}",
+                f"{costs.machines_that_exchange(series):,}",
                 _bytes(memory),
                 _bytes(series * costs.history),
                 _bytes(series * costs.output),
                 _bytes(series * costs.history / _WINDOW / machines) + "/s",
             ]
         )
-    headings = ["forecasts a day", "time of one core", "machines", "memory, each machine", "history read",
+    headings = ["forecasts a day", "time of one core", "machines", "machines, with an exchange", "memory, each machine", "history read",
                 "forecasts written", "reading, each machine"]  # fmt: skip
     return table(headings, rows)
 
@@ -192,25 +204,25 @@ _PLAN = """
 ## What that comes to
 
 A forecast is one series' whole horizon. A machine is taken to have {cores} cores, {memory:.0f} GB and {network:.0f} Gbit/s,
-and a day's forecasts to be due within {hours:.0f} hour of the data. Worked out from the figures above, nothing here was
-run at these sizes.
+and a day's forecasts to be due within {hours:.0f} hour of the data. *With an exchange*: files cut through series, so that
+half of the time goes to bringing their rows together across the network. Worked out from the figures above: nothing was
+run at these sizes, and what Ray or Spark adds of its own is not in them. Double the machines before you promise anything.
 """
 
 _BOTTLENECKS = """
 ## The first bottleneck, and what would change
 
-**1 million.** {small} of one core: no cluster. The first bottleneck is not the network but the way to it: {preparing:.0%}
-of the time is not the model's. Starting a process ({start:.1f} s) pays off from some {break_even:,.0f} series on.
-Use `leapts predict` on one machine, with one process a core if it has to be quick.
+**1 million.** {small} of one core: no cluster. The first bottleneck is not the network of the model but the way to it:
+{preparing:.0%} of the time is reading, checking and writing. Starting a process takes {start:.1f} s, as long as forecasting
+{break_even:,.0f} series, so few large partitions beat many small ones. Use `leapts predict` on one machine.
 
-**100 million.** {middle:,} machines for the hour. {middle_bytes} of history is read each day, and, if files cut through
-series, sent once across the network to bring them together: this exchange is the first bottleneck, for it needs room on
-every machine's disk and grows with the data, while forecasting grows with the series. Keep the history partitioned by
-series when it is written, and only the last look-back of each series in the files that are forecast from.
+**100 million.** {middle} for the hour if every file holds whole series. If not, {middle_rows} of rows ({middle_bytes} as
+Parquet) change places each day, more than the memory of a machine: the exchange is the first bottleneck. Write the history
+partitioned by series, and forecast from files that hold no more than the look-back of each.
 
-**10 billion.** {large:,} machines for the hour, or a twenty-fourth of them all day. Reading {large_bytes} within the hour
-is {large_rate} a second from the storage, the first bottleneck; {days} days of forecasts are {large_kept}. What would
-change: forecast only series that have new data; keep look-backs as packed float32 arrays instead of rows with names and
-stamps, which leaves out most of the checking and of the bytes; run the exported model instead of the Python one; split
-the series among clusters that know nothing of each other, for nothing in a forecast needs another series.
+**10 billion.** {large} for the hour without an exchange, {large_exchange} with one: by now it decides the bill. Then comes
+the storage: {large_bytes} read within the hour is {large_rate} a second, and {days} days of forecasts are {large_kept}.
+What would change: forecast only series that have new data; keep look-backs as packed float32 arrays instead of rows with
+names and stamps, which leaves out the exchange and most of the checking; write forecasts as float32; split the series
+among clusters that know nothing of each other, for nothing in a forecast needs another series.
 """
