@@ -33,12 +33,13 @@ DOCUMENT = ROOT / "docs" / "scale.md"
 
 HORIZON, LOOKBACK, STEPS, HIDDEN = 24, 96, 192, 64
 IMPORTS = "import leapts.scaleout"
-# In a process of its own, whose peak is nobody else's.
+# In a process of its own. What getrusage gives as its peak would still be its parent's.
 MEMORY = """
-import resource, sys
+import re, sys
+from pathlib import Path
 import pyarrow.parquet
 from leapts.scaleout import PartitionForecaster
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = lambda: int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 forecaster = PartitionForecaster(sys.argv[1])
 forecaster.model
 before = peak()

@@ -135,8 +135,8 @@ def _plan(costs: Costs) -> str:
                 _bytes(series * costs.history / _WINDOW / machines) + "/s",
             ]
         )
-    headings = ["forecasts a day", "time of one core", "machines", "machines, with an exchange", "memory, each machine", "history read",
-                "forecasts written", "reading, each machine"]  # fmt: skip
+    headings = ["forecasts a day", "time of one core", "machines", "machines, with an exchange", "memory, each machine",
+                "history read", "forecasts written", "reading, each machine"]  # fmt: skip
     return table(headings, rows)
 
 
@@ -164,9 +164,9 @@ _HOW = """
     torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST:29500 -m leapts fit ...
 
 Every process reads the same data and takes its share of each batch; gradients are added, weighted by the shares. So
-`batch_size` means what it always means, and the weights are those of one process up to the order of additions. The first
-process alone writes and speaks. When a process is lost the others end with one line; the same command with `--resume`
-goes on from the last checkpoint, with as many processes as you like.
+`batch_size` means what it always means, and the weights are those of one process up to the order of additions. The
+first process alone writes and speaks. When a process is lost the others end with one line; the same command with
+`--resume` goes on from the last checkpoint, with as many processes as you like.
 
 In a program, `LeapTS.fit` joins a process group that is initialised already, by Ray Train
 ([examples/ray_training.py](../examples/ray_training.py)), Spark's TorchDistributor, or
@@ -178,10 +178,11 @@ In a program, `LeapTS.fit` joins a process group that is initialised already, by
     leapts predict model/ history/ --engine ray -o forecasts/              pip install 'leapts[ray]'
     leapts predict model/ history/ --engine ray --address auto -o forecasts/
 
-`history/` is a folder of Parquet files, long, in any order; `forecasts/` becomes one. All machines see both, and the
-model, under the same names. Rows go to partitions by a hash of the series' name, so whole series come together; actors
-that have read the model once forecast a partition each. A partition that was written is not forecast again, neither when
-a machine is lost nor when the same command is given anew; `forecasts/` appears when all of them are there.
+`history/` is a folder of Parquet files, long, in any order; `forecasts/` becomes one. All machines see both, and
+the model, under the same names. Rows go to partitions by a hash of the series' name, so whole series come together;
+actors that have read the model once forecast a partition each. A partition that was written is not forecast again,
+neither when a machine is lost nor when the same command is given anew; `forecasts/` appears when all of them are
+there.
 
 Underneath is one function, `leapts.scaleout.predict_partition(table, model)`, from an Arrow table to an Arrow table.
 Spark runs it through `mapInArrow`: [examples/spark_forecast.py](../examples/spark_forecast.py), `pip install
@@ -195,34 +196,38 @@ _MEASURED = """
 ## What it costs
 
 Made by `python benchmarks/leapts_bench/scale.py measure` (commit {commit}, torch {torch}); the figures are in
-`benchmarks/results/scale.jsonl`. One process with one thread forecasts a partition of {series:,} series of {steps} steps,
-look-back {lookback}, horizon {horizon}, hidden size {hidden}; medians of {repeats} runs, in processor time, because the
-machine did other things at the same time. Expect a quiet or newer machine to be faster.
+`benchmarks/results/scale.jsonl`. One process with one thread forecasts a partition of {series:,} series of {steps}
+steps, look-back {lookback}, horizon {horizon}, hidden size {hidden}; medians of {repeats} runs, in processor time,
+because the machine did other things at the same time. Expect a quiet or newer machine to be faster.
 """
 
 _PLAN = """
 ## What that comes to
 
-A forecast is one series' whole horizon. A machine is taken to have {cores} cores, {memory:.0f} GB and {network:.0f} Gbit/s,
-and a day's forecasts to be due within {hours:.0f} hour of the data. *With an exchange*: files cut through series, so that
-half of the time goes to bringing their rows together across the network. Worked out from the figures above: nothing was
-run at these sizes, and what Ray or Spark adds of its own is not in them. Double the machines before you promise anything.
+A forecast is one series' whole horizon. A machine is taken to have {cores} cores, {memory:.0f} GB and {network:.0f}
+Gbit/s, and a day's forecasts to be due within {hours:.0f} hour of the data. *With an exchange*: files cut through
+series, so that half of the time goes to bringing their rows together across the network. Worked out from the
+figures above: nothing was run at these sizes, and what Ray or Spark adds of its own is not in them. Double the
+machines before you promise anything.
 """
 
 _BOTTLENECKS = """
 ## The first bottleneck, and what would change
 
-**1 million.** {small} of one core: no cluster. The first bottleneck is not the network of the model but the way to it:
-{preparing:.0%} of the time is reading, checking and writing. Starting a process takes {start:.1f} s, as long as forecasting
-{break_even:,.0f} series, so few large partitions beat many small ones. Use `leapts predict` on one machine.
+**1 million.** {small} of one core: no cluster. The first bottleneck is not the network of the model but the way to
+it: {preparing:.0%} of the time is reading, checking and writing. Starting a process takes {start:.1f} s, as long as
+forecasting {break_even:,.0f} series, so few large partitions beat many small ones. Use `leapts predict` on one
+machine.
 
-**100 million.** {middle} for the hour if every file holds whole series. If not, {middle_rows} of rows ({middle_bytes} as
-Parquet) change places each day, more than the memory of a machine: the exchange is the first bottleneck. Write the history
-partitioned by series, and forecast from files that hold no more than the look-back of each.
+**100 million.** {middle} for the hour if every file holds whole series. If not, {middle_rows} of rows
+({middle_bytes} as Parquet) change places each day, more than the memory of a machine: the exchange is the first
+bottleneck. Write the history partitioned by series, and forecast from files that hold no more than the look-back of
+each.
 
-**10 billion.** {large} for the hour without an exchange, {large_exchange} with one: by now it decides the bill. Then comes
-the storage: {large_bytes} read within the hour is {large_rate} a second, and {days} days of forecasts are {large_kept}.
-What would change: forecast only series that have new data; keep look-backs as packed float32 arrays instead of rows with
-names and stamps, which leaves out the exchange and most of the checking; write forecasts as float32; split the series
-among clusters that know nothing of each other, for nothing in a forecast needs another series.
+**10 billion.** {large} for the hour without an exchange, {large_exchange} with one: by now it decides the bill.
+Then comes the storage: {large_bytes} read within the hour is {large_rate} a second, and {days} days of forecasts
+are {large_kept}. What would change: forecast only series that have new data; keep look-backs as packed float32
+arrays instead of rows with names and stamps, which leaves out the exchange and most of the checking; write
+forecasts as float32; split the series among clusters that know nothing of each other, for nothing in a forecast
+needs another series.
 """

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import torch
 
 from leapts import LeapTS
-from tests.scaleout.folders import Folders
 
 ray = pytest.importorskip("ray")
 pytest.importorskip("ray.train")
@@ -39,9 +39,7 @@ def cluster() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_two_workers_of_ray_train_fit_the_model_of_one_process(
-    table: pa.Table, folders: Folders, tmp_path: Path
-) -> None:
+def test_two_workers_of_ray_train_fit_the_model_of_one_process(table: pa.Table, tmp_path: Path) -> None:
     data = tmp_path / "whole.parquet"
     pa.parquet.write_table(table, data)
     train(data, tmp_path / "model", workers=2, options=OPTIONS, storage=tmp_path / "ray")
