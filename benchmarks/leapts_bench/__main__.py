@@ -1,6 +1,7 @@
 """The command line.
 
     python -m leapts_bench run SUITE [--workers 2] [--only DATASET ...] [--seed N ...]
+    python -m leapts_bench run SUITE --engine ray [--address ADDRESS]
     python -m leapts_bench status
     python -m leapts_bench table
     python -m leapts_bench search [DATASET ...]
@@ -18,6 +19,7 @@ from leapts.data.catalogue import find
 from leapts.data.loading import data_folder, stored_file
 from leapts.errors import LeapTSError
 from leapts_bench import execution, recipes, results, tables
+from leapts_bench.cluster import work_on_cluster
 from leapts_bench.runs import Run
 from leapts_bench.search import LOG, search
 from leapts_bench.suites import SUITES, entries
@@ -44,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
                 recipes.write(results.read(options.results / LOG))
             case _:  # one run, handed over by `run`
                 print(execution.work(Run.model_validate_json(sys.stdin.read()), options.target))
-    except LeapTSError as error:
+    except (LeapTSError, ImportError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
@@ -56,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="do the runs of a suite that are not done")
     run.add_argument("suite", choices=SUITES)
     run.add_argument("--workers", type=int, default=2, help="processes at a time, each with one thread")
+    run.add_argument("--engine", choices=["local", "ray"], default="local", help="on this machine, or on a Ray cluster")
+    run.add_argument("--address", help="of the Ray cluster; without it, one on this machine")
     run.add_argument("--only", nargs="+", metavar="DATASET", help="these sets alone")
     run.add_argument("--seed", nargs="+", type=int, help="these seeds alone")
     status = commands.add_parser("status", help="how much of each suite is done")
@@ -82,7 +86,10 @@ def _run(options: argparse.Namespace) -> int:
         _tell(f"{name} is not in the data folder: its runs are left out")
     runs = [run for run in wanted if run.dataset not in missing]
     target = options.results / f"{options.suite}.jsonl"
-    failed = execution.work_all(runs, target, workers=options.workers, tell=_tell)
+    if options.engine == "ray":
+        failed = work_on_cluster(runs, target, address=options.address, tell=_tell)
+    else:
+        failed = execution.work_all(runs, target, workers=options.workers, tell=_tell)
     if failed:
         _tell(f"{failed} failed; the same command tries them again")
     return int(failed > 0)
