@@ -1,6 +1,7 @@
 """The command line.
 
     python -m leapts_bench run SUITE [--workers 2] [--only DATASET ...] [--model NAME ...] [--seed N ...]
+    python -m leapts_bench run SUITE --engine ray [--address ADDRESS]
     python -m leapts_bench status
     python -m leapts_bench table
     python -m leapts_bench search [DATASET ...]
@@ -19,6 +20,7 @@ from leapts.data.catalogue import find
 from leapts.data.loading import data_folder, stored_file
 from leapts.errors import LeapTSError
 from leapts_bench import execution, recipes, results, tables
+from leapts_bench.cluster import work_on_cluster
 from leapts_bench.peers import PEERS, is_available
 from leapts_bench.runs import PeerDesign, parse_run
 from leapts_bench.search import LOG, search
@@ -62,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="do the runs of a suite that are not done")
     run.add_argument("suite", choices=SUITES)
     run.add_argument("--workers", type=int, default=2, help="processes at a time, each with one thread")
+    run.add_argument("--engine", choices=["local", "ray"], default="local", help="on this machine, or on a Ray cluster")
+    run.add_argument("--address", help="of the Ray cluster; without it, one on this machine")
     run.add_argument("--only", nargs="+", metavar="DATASET", help="these sets alone")
     run.add_argument("--model", nargs="+", metavar="NAME", help="these models alone: LeapTS, or peers")
     run.add_argument("--seed", nargs="+", type=int, help="these seeds alone")
@@ -102,7 +106,10 @@ def _run(options: argparse.Namespace) -> int:
         _tell(f"left out without neuralforecast (pip install 'leapts[neural]'): {', '.join(sorted(elsewhere))}")
     runs = [run for run in wanted if run.dataset not in missing and run.model_name not in elsewhere]
     target = options.results / f"{options.suite}.jsonl"
-    failed = execution.work_all(runs, target, workers=options.workers, tell=_tell)
+    if options.engine == "ray":
+        failed = work_on_cluster(runs, target, address=options.address, tell=_tell)
+    else:
+        failed = execution.work_all(runs, target, workers=options.workers, tell=_tell)
     if failed:
         _tell(f"{failed} failed; the same command tries them again")
     return int(failed > 0)

@@ -91,24 +91,29 @@ def work(run: Run, target: Path) -> str:
     return f"{', '.join(shown)} in {line['seconds']['fit']:.0f} s"
 
 
+def pending(runs: Sequence[Run], target: Path) -> list[Run]:
+    """The runs that no file beside the target has the result of, each once."""
+    done = results.finished(target.parent)
+    return list({run.key: run for run in runs if run.key not in done}.values())
+
+
 def work_all(runs: Sequence[Run], target: Path, *, workers: int, tell: Tell) -> int:
     """Do all runs that are not done, so many at a time.
 
     Returns:
         How many failed; they can be tried again by the same call.
     """
-    done = results.finished(target.parent)
-    pending = list({run.key: run for run in runs if run.key not in done}.values())
-    tell(f"{len(runs)} runs, {len(pending)} to do")
+    waiting = pending(runs, target)
+    tell(f"{len(runs)} runs, {len(waiting)} to do")
 
     def one(numbered: tuple[int, Run]) -> bool:
         number, run = numbered
         outcome = in_own_process("work", run, target)
-        tell(f"[{number}/{len(pending)}] {run}: {outcome.stdout.strip() or outcome.stderr.strip()}")
+        tell(f"[{number}/{len(waiting)}] {run}: {outcome.stdout.strip() or outcome.stderr.strip()}")
         return outcome.returncode == 0
 
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(one, enumerate(pending, 1))).count(False)
+        return list(pool.map(one, enumerate(waiting, 1))).count(False)
 
 
 def in_own_process(command: str, run: Run, target: Path) -> subprocess.CompletedProcess[str]:

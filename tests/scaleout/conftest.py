@@ -13,7 +13,9 @@ from tests.scaleout.folders import Folders
 def table() -> pa.Table:
     """Forty daily series of 60 to 99 steps, shuffled: no file holds a whole series."""
     luck = np.random.default_rng(1)
-    rows = [(f"s{number}", day, np.sin(day / 7 + number) + number) for number in range(40) for day in range(60 + number)]
+    rows = [
+        (f"s{number}", day, np.sin(day / 7 + number) + number) for number in range(40) for day in range(60 + number)
+    ]
     luck.shuffle(rows)
     names, days, values = zip(*rows, strict=True)
     stamps = np.datetime64("2024-01-01", "us") + np.array(days) * np.timedelta64(1, "D")

@@ -47,7 +47,7 @@ def test_further_columns_are_left_out(table: pa.Table, folders: Folders) -> None
 def test_a_model_that_mixes_its_series_is_refused(table: pa.Table) -> None:
     together = table.filter(pc.less(table["ds"], pa.scalar("2024-02-25").cast(pa.timestamp("us"))))
     model = LeapTS(6, 12, max_steps=1, model={"mixing": {"kind": "mlp"}}).fit(together)
-    with pytest.raises(DataError, match="forecasts its series together.*forecast without an engine"):
+    with pytest.raises(DataError, match=r"forecasts its series together.*forecast without an engine"):
         predict_partition(together, model)
 
 

@@ -1,7 +1,7 @@
 """`leapts predict`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -10,12 +10,17 @@ from leapts.cli.frames import RowsOfEach, records, show_frame
 from leapts.cli.sources import load_set, resolve
 from leapts.cli.terminal import is_terminal, say, write_bytes, write_json
 from leapts.data.catalogue import Dataset
+from leapts.data.wording import counted
+from leapts.errors import ConfigError
+
+Engine = Literal["local", "ray"]
 
 EXAMPLE = """\b
 Examples:
   leapts predict model/ --level 80 --level 95
   leapts predict model/ newer.csv -o forecast.parquet --trace trace.csv
   leapts predict model/ | head
+  leapts predict model/ history/ --engine ray -o forecasts/
 """
 
 
@@ -36,12 +41,36 @@ def predict(
         Path | None,
         typer.Option(help="A CSV or Parquet file for the trace, one row for each leap; or JSON, for Perfetto."),
     ] = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(help="Where to work: here, or on a Ray cluster, from a folder of Parquet files to another."),
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster, such as auto or ray://host:10001. [one on this machine]")
+    ] = None,
+    partitions: Annotated[
+        int | None, typer.Option(min=1, help="How many parts an engine works in. [by the number of rows]")
+    ] = None,
     threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
     """Forecast what follows each series. Prints a table to a terminal, and CSV to a pipe."""
+    if engine == "ray":
+        if data is None or output in (None, "-") or trace is not None:
+            raise ConfigError(
+                "--engine ray forecasts a folder of Parquet files into another: give DATA and -o FOLDER, and no --trace"
+            )
+        levels = tuple(options.whole_levels(level))
+        done = predict_folder(model, Path(data), Path(str(output)), levels, address=address, partitions=partitions)
+        if json:
+            write_json(done)
+        else:
+            say(f"forecast  {output}: {done['rows']:,} rows in {counted(done['partitions'], 'file')}")
+        return
+    if address is not None or partitions is not None:
+        raise ConfigError("--address and --partitions go with --engine ray; leave them out, or add it")
     from leapts import LeapTS
     from leapts.data.writing import csv_bytes, require_writable, write_frame
     from leapts.report.exports import TRACE_SUFFIXES, write_trace
@@ -73,3 +102,38 @@ def predict(
         write_bytes(csv_bytes(forecast))
     else:
         show_frame(forecast, RowsOfEach(5), hint="-o FILE writes them all")
+
+
+def predict_folder(
+    model: Path,
+    data: Path,
+    out: Path,
+    level: tuple[int | float, ...],
+    *,
+    address: str | None,
+    partitions: int | None,
+) -> dict[str, Any]:
+    """Forecast a folder of Parquet files into another with Ray, and sum up what was done."""
+    from leapts.scaleout import PartitionForecaster
+    from leapts.scaleout.partitions import model_digest, require_independent
+    from leapts.scaleout.with_ray import forecast_dataset
+
+    forecaster = PartitionForecaster(str(model.absolute()), level)
+    fitted = forecaster.model
+    require_independent(fitted)
+    done = forecast_dataset(
+        data,
+        out,
+        forecaster,
+        columns=(fitted.id_col, fitted.time_col, fitted.target_col),
+        partitions=partitions,
+        address=address,
+        job=(model_digest(model), level),
+    )
+    return {
+        "model": str(model),
+        "horizon": fitted.h,
+        "files": {"forecast": str(out)},
+        "partitions": done.partitions,
+        "rows": done.rows,
+    }

@@ -4,6 +4,7 @@ Every engine, Ray as well as Spark, does no more than bring whole series togethe
 """
 
 import functools
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import torch
 from leapts.data.wording import listed
 from leapts.errors import DataError
 from leapts.forecaster import LeapTS
+from leapts.forecaster.folder import CONFIG
 from leapts.intervals import Level, interval_bounds
 
 
@@ -28,11 +30,7 @@ def predict_partition(table: pa.Table, model: LeapTS, *, level: Sequence[Level] 
     Raises:
         DataError: When the data cannot be used, or the model needs all its series at once.
     """
-    if model.fitted_.is_joint:
-        raise DataError(
-            "the model forecasts its series together, so they cannot be spread over partitions; "
-            "forecast without an engine, or fit with model={'mixing': {'kind': 'none'}}"
-        )
+    require_independent(model)
     columns = [model.id_col, model.time_col, model.target_col]
     if missing := [name for name in columns if name not in table.column_names]:
         raise DataError(
@@ -43,6 +41,19 @@ def predict_partition(table: pa.Table, model: LeapTS, *, level: Sequence[Level] 
         return forecast_schema(table.schema, model, level=level).empty_table()
     forecast: pa.Table = model.predict(table.select(columns), level=level or None)
     return forecast
+
+
+def require_independent(model: LeapTS) -> None:
+    """Refuse a model that forecasts its series together: whichever way they are spread, one partition lacks some.
+
+    Raises:
+        DataError: With the cure.
+    """
+    if model.fitted_.is_joint:
+        raise DataError(
+            "the model forecasts its series together, so they cannot be spread over partitions; "
+            "forecast without an engine, or fit with model={'mixing': {'kind': 'none'}}"
+        )
 
 
 def forecast_schema(schema: pa.Schema, model: LeapTS, *, level: Sequence[Level] = ()) -> pa.Schema:
@@ -70,9 +81,14 @@ class PartitionForecaster:
     folder: str
     level: tuple[Level, ...] = ()
 
+    @property
+    def model(self) -> LeapTS:
+        """The model, read when first asked for in each process."""
+        return _loaded(self.folder)
+
     def __call__(self, table: pa.Table) -> pa.Table:
         """The forecasts of a partition."""
-        return predict_partition(table, loaded(self.folder), level=self.level)
+        return predict_partition(table, self.model, level=self.level)
 
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The same for a partition that comes batch by batch, as Spark's `mapInArrow` hands it over."""
@@ -82,7 +98,12 @@ class PartitionForecaster:
 
 
 @functools.cache
-def loaded(folder: str) -> LeapTS:
+def _loaded(folder: str) -> LeapTS:
     """The model of a folder, read once in each process, which computes with one thread: its neighbours do too."""
     torch.set_num_threads(1)
     return LeapTS.load(Path(folder))
+
+
+def model_digest(folder: Path) -> str:
+    """Tells a model from any other: its configuration holds a digest of its weights."""
+    return hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest()

@@ -142,16 +142,16 @@ def _diverged(model: LeapTSModel, state: TrainingState, config: TrainingConfig, 
 def mean_absolute_error(model: LeapTSModel, windows: WindowSource, workers: Workers | None = None) -> float:
     """The model's mean absolute error over all windows; the workers take turns, with some thousand rows each."""
     workers = workers or Alone()
-    total, count = 0.0, 0
+    absolute, count = 0.0, 0
     variates = windows.gather(torch.zeros(1, dtype=torch.int64)).history.shape[1]
     turns = torch.arange(len(windows)).split(max(1, _ROWS_AT_A_TIME // variates))
     for index in turns[workers.rank :: workers.size]:
         batch = windows.gather(index)
         error = model.forecast(batch.history).values - batch.future
-        total += float(error.abs().sum(dtype=torch.float64))
+        absolute += float(error.abs().sum(dtype=torch.float64))
         count += error.numel()
-    total, count = workers.total(torch.tensor([total, count], dtype=torch.float64)).tolist()
-    return total / count
+    sums = workers.total(torch.tensor([absolute, count], dtype=torch.float64))
+    return float(sums[0] / sums[1])
 
 
 class _Part:

@@ -1,0 +1,43 @@
+"""The page on scale says what the measurement says."""
+
+import math
+
+import pytest
+
+from leapts_bench import results
+from leapts_bench.scale import DOCUMENT, RESULTS, measure
+from leapts_bench.scale_document import Costs, render
+
+COSTS = Costs(
+    read=1e-5,
+    forecast=3e-5,
+    write=1e-5,
+    model=1e-5,
+    start=2.0,
+    history=300.0,
+    output=200.0,
+    rows=6000.0,
+    memory=2e4,
+    process=3e8,
+)
+
+
+def test_the_page_is_made_from_the_last_measurement() -> None:
+    assert DOCUMENT.read_text() == render(results.read(RESULTS)[-1])
+
+
+def test_machines_are_what_the_time_of_all_series_needs() -> None:
+    assert COSTS.seconds == pytest.approx(5e-5)
+    assert COSTS.machines(1) == 1
+    assert COSTS.machines(1e10) == math.ceil(1e10 * 5e-5 / 3600 / 16)
+    # Half an hour at 1.25 GB/s a machine moves 2.25 TB.
+    assert COSTS.machines_that_exchange(1e10) == math.ceil(1e10 * 6000 / 2.25e12)
+
+
+def test_a_measurement_has_every_cost_and_none_is_nothing() -> None:
+    line = measure(series=300, repeats=1)
+    costs = Costs.of(line)
+    assert all(value > 0 for value in vars(costs).values()), costs
+    assert costs.forecast > costs.model
+    assert costs.rows > costs.history
+    assert "| 10 billion |" in render(line)

@@ -1,0 +1,59 @@
+"""Forecasts are put in place whole, and a job that was cut off finds what it has finished."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from leapts.cli import run
+from leapts.errors import DataError
+from leapts.scaleout.datasets import Destination, count_rows, parquet_files
+
+TABLE = pa.table({"x": [1, 2, 3]})
+
+
+def test_a_destination_is_there_only_when_finished(tmp_path: Path) -> None:
+    destination = Destination.of(tmp_path / "out", ["job"])
+    destination.parts.mkdir()
+    destination.write(3, TABLE)
+    assert not destination.out.exists()
+    destination.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert pa.parquet.read_table(destination.out).equals(TABLE)
+
+
+def test_the_same_job_finds_its_parts_and_another_does_not(tmp_path: Path) -> None:
+    first = Destination.of(tmp_path / "out", ["data", 3])
+    first.parts.mkdir()
+    first.write(0, TABLE)
+    assert Destination.of(tmp_path / "out", ["data", 3]).part(0).exists()
+    assert not Destination.of(tmp_path / "out", ["data", 4]).part(0).exists()
+
+
+def test_what_is_in_the_way_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is there already"):
+        Destination.of(tmp_path, [])
+    with pytest.raises(DataError, match="does not exist; make it first"):
+        Destination.of(tmp_path / "no" / "where", [])
+
+
+def test_hidden_files_are_nobodys_data(tmp_path: Path) -> None:
+    for name in ("b.parquet", "a/c.parquet", ".d/e.parquet", "_f.parquet", "g.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        pa.parquet.write_table(TABLE, tmp_path / name)
+    files = parquet_files(tmp_path)
+    assert [path.name for path in files] == ["c.parquet", "b.parquet"]
+    assert count_rows(files) == 6
+    (tmp_path / "b.parquet").write_bytes(b"no such thing")
+    with pytest.raises(DataError, match=r"b\.parquet cannot be read as Parquet"):
+        count_rows(files)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="holds no Parquet files"):
+        parquet_files(tmp_path / "empty")
+
+
+@pytest.mark.parametrize("arguments", [["--engine", "ray"], ["--address", "auto"], ["--engine", "ray", "-o", "x"]])
+def test_options_of_an_engine_go_together(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["predict", "model", *arguments]) == 2
+    assert "--engine ray" in capfd.readouterr().err

@@ -1,0 +1,51 @@
+"""Ray Train's workers, who bring a process group of their own, fit the model of one process."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import torch
+
+from leapts import LeapTS
+
+ray = pytest.importorskip("ray")
+pytest.importorskip("ray.train")
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
+
+from ray_training import train  # noqa: E402
+
+OPTIONS = {"h": 6, "input_size": 12, "max_steps": 8, "batch_size": 33}
+
+
+@pytest.fixture
+def cluster() -> Iterator[None]:
+    """Two workers on this machine, with the sources of this test."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    # A controller beside the two workers.
+    ray.init(
+        num_cpus=3,
+        include_dashboard=False,
+        object_store_memory=100_000_000,
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
+    yield
+    ray.shutdown()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_two_workers_of_ray_train_fit_the_model_of_one_process(table: pa.Table, tmp_path: Path) -> None:
+    data = tmp_path / "whole.parquet"
+    pa.parquet.write_table(table, data)
+    train(data, tmp_path / "model", workers=2, options=OPTIONS, storage=tmp_path / "ray")
+    alone = LeapTS(**OPTIONS).fit(data)
+    together = LeapTS.load(tmp_path / "model")
+    assert together.report_.steps == 8
+    weights = alone.fitted_.model.state_dict()
+    for name, value in together.fitted_.model.state_dict().items():
+        torch.testing.assert_close(value, weights[name], rtol=1e-4, atol=1e-5)
