@@ -4,6 +4,7 @@
     python -m leapts_bench status
     python -m leapts_bench table
     python -m leapts_bench search [DATASET ...]
+    python -m leapts_bench serve [--soak SECONDS] [--examples N]
 
 The data sets are in the folder that `LEAPTS_DATA` names.
 """
@@ -20,6 +21,8 @@ from leapts.errors import LeapTSError
 from leapts_bench import execution, recipes, results, tables
 from leapts_bench.runs import Run
 from leapts_bench.search import LOG, search
+from leapts_bench.serve import measure
+from leapts_bench.serve_table import write_table
 from leapts_bench.suites import SUITES, entries
 
 _ROOT = Path(__file__).parents[2]
@@ -42,6 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
                 for dataset in options.dataset:
                     search(dataset, options.results, tell=_tell)
                 recipes.write(results.read(options.results / LOG))
+            case "serve":
+                _serve(options)
             case _:  # one run, handed over by `run`
                 print(execution.work(Run.model_validate_json(sys.stdin.read()), options.target))
     except LeapTSError as error:
@@ -63,7 +68,13 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument("--out", type=Path, default=_ROOT / "docs" / "benchmarks.md")
     look = commands.add_parser("search", help="search for recipes on validation windows")
     look.add_argument("dataset", nargs="*", help="none: only write the recipes anew from the log")
-    for command in (run, status, table, look):
+    load = commands.add_parser("serve", help="measure the server under load, beside an endpoint that does nothing")
+    load.add_argument("--seconds", type=int, default=4, help="of each load; 0: none, only write the table anew")
+    load.add_argument("--rounds", type=int, default=3, help="of each load")
+    load.add_argument("--soak", type=int, default=0, metavar="SECONDS", help="of a long load, for the memory")
+    load.add_argument("--examples", type=int, default=0, help="requests made up for each operation of the description")
+    load.add_argument("--out", type=Path, default=_ROOT / "docs" / "serving.md")
+    for command in (run, status, table, look, load):
         command.add_argument("--results", type=Path, default=_RESULTS, help="the folder of the results")
     work = commands.add_parser("work")
     work.add_argument("target", type=Path)
@@ -86,6 +97,19 @@ def _run(options: argparse.Namespace) -> int:
     if failed:
         _tell(f"{failed} failed; the same command tries them again")
     return int(failed > 0)
+
+
+def _serve(options: argparse.Namespace) -> None:
+    if options.seconds:
+        measure(
+            options.results,
+            seconds=options.seconds,
+            rounds=options.rounds,
+            soak=options.soak,
+            examples=options.examples,
+            tell=_tell,
+        )
+    write_table(options.results, options.out)
 
 
 def _is_here(name: str) -> bool:

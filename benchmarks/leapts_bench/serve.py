@@ -172,6 +172,10 @@ def _load_script(place: Path, body: bytes) -> Path:
     return script
 
 
+def _wrk(server: _Process, script: Path, connections: int, seconds: int) -> list[str]:
+    return ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script), server.address + _PATH]
+
+
 def _loaded(server: _Process, script: Path, connections: int, seconds: int) -> dict[str, Any]:
     """What the load generator saw, and what the server used."""
     before = server.cpu_seconds()
@@ -215,7 +219,7 @@ def _seconds(text: str) -> float:
 
 def _soaked(server: _Process, script: Path, seconds: int) -> dict[str, Any]:
     """A long load over 8 connections, with the memory in between."""
-    command = ["wrk", "-t1", "-c8", f"-d{seconds}s", "--latency", "-s", str(script), server.address + _PATH]
+    command = _wrk(server, script, 8, seconds)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
         memory = []
         pause = max(1.0, seconds / 60)
