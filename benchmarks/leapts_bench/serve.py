@@ -197,8 +197,8 @@ def _loaded(server: _Process, script: Path, connections: int, seconds: int) -> d
     return {
         "requests": requests,
         "per_second": float(_found(r"Requests/sec:\s+([\d.]+)", text)),
-        "p50_ms": round(1000 * _seconds(_found(r"50%\s+(\S+)", text)), 3),
-        "p99_ms": round(1000 * _seconds(_found(r"99%\s+(\S+)", text)), 3),
+        "p50_ms": round(1000 * _seconds(_found(r"\n\s+50%\s+(\S+)", text)), 3),
+        "p99_ms": round(1000 * _seconds(_found(r"\n\s+99%\s+(\S+)", text)), 3),
         "cpu_microseconds_a_request": round(1e6 * used / requests, 1),
         "errors": sum(map(int, errors.groups())) if errors else 0,
         "refused": int(refused[1]) if refused else 0,
@@ -232,7 +232,7 @@ def _soaked(server: _Process, script: Path, seconds: int) -> dict[str, Any]:
     return {
         "seconds": seconds,
         "requests": int(_found(r"(\d+) requests in", text)),
-        "p99_ms": round(1000 * _seconds(_found(r"99%\s+(\S+)", text)), 3),
+        "p99_ms": round(1000 * _seconds(_found(r"\n\s+99%\s+(\S+)", text)), 3),
         "refused": int(refused[1]) if refused else 0,
         "megabytes": memory,
         "megabytes_gained": round(median(settled[-5:]) - median(settled[:5]), 1),

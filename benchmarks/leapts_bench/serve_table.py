@@ -22,10 +22,10 @@ def rendered(lines: Sequence[Line]) -> str:
     bare = _last(lines, "bare")
     parts = [
         "# The server under load",
-        "Made by `python -m leapts_bench serve` from `benchmarks/results/serve.jsonl`; do not edit. The load generator is "
-        "wrk, on loopback, on the computer that also serves, beside whatever else runs there (the load average says how "
-        "much). Both servers are measured in turn; a share is the median over the rounds of one by the other, in brackets "
-        "the lowest and the highest.",
+        "Made by `python -m leapts_bench serve` from `benchmarks/results/serve.jsonl`; do not edit. The load generator "
+        "is wrk, on loopback, on the computer that also serves, beside whatever else runs there (the load average says "
+        "how much). Both servers are measured in turn; a share is the median over the rounds of one by the other, in "
+        "brackets the lowest and the highest.",
     ]
     if bare is not None:
         loads = [line for line in lines[lines.index(bare) :] if line["kind"] == "load"]
@@ -58,8 +58,9 @@ def _load_section(bare: Line, loads: Sequence[Line]) -> list[str]:
     trouble = sum(line["errors"] + line["refused"] for line in loads)
     return [
         "## One window of seven series",
-        f"Without a server, one window at a time, the model alone makes {bare['model_per_second']:,.0f} forecasts a second, "
-        f"and the array door {bare['door_per_second']:,.0f}; 64 at a time, {bare['door_of_64_per_second']:,.0f}.",
+        f"Without a server, one window at a time, the model alone makes {bare['model_per_second']:,.0f} forecasts a "
+        f"second, and the array door {bare['door_per_second']:,.0f}; 64 at a time, "
+        f"{bare['door_of_64_per_second']:,.0f}.",
         "\n".join(table),
         f"The aim is {_TARGET:.0%} of the empty endpoint's rate. Requests that failed or were refused: {trouble}.",
         "\n".join(shares),
@@ -89,8 +90,8 @@ def _soak_section(soak: Line | None) -> list[str]:
     return [
         "## A long load",
         f"{soak['seconds']} s over 8 connections: {soak['requests']:,} requests, {soak['refused']} refused, p99 "
-        f"{soak['p99_ms']:,.1f} ms; memory {soak['megabytes'][0]:,.0f} MB at the start and {soak['megabytes'][-1]:,.0f} MB "
-        f"at the end, {soak['megabytes_gained']:+.1f} MB once settled.",
+        f"{soak['p99_ms']:,.1f} ms; memory {soak['megabytes'][0]:,.0f} MB at the start and "
+        f"{soak['megabytes'][-1]:,.0f} MB at the end, {soak['megabytes_gained']:+.1f} MB once settled.",
     ]
 
 
@@ -101,6 +102,6 @@ def _schema_section(schema: Line | None) -> list[str]:
     verdict = "All were answered as described." if schema["passed"] else "Not all were answered as described."
     return [
         "## Made-up requests",
-        f"Schemathesis, up to {schema['examples_an_operation']:,} requests for each of {schema['operations']} operations. "
-        f"{verdict} All answers of that server, the load's included: {answers}.",
+        f"Schemathesis, up to {schema['examples_an_operation']:,} requests for each of {schema['operations']} "
+        f"operations. {verdict} All answers of that server, the load's included: {answers}.",
     ]
