@@ -19,7 +19,7 @@ def write_table(folder: Path, out: Path) -> None:
 
 def rendered(lines: Sequence[Line]) -> str:
     """The page."""
-    bare = _last(lines, "bare")
+    bare, loads = _last_loads(lines)
     parts = [
         "# The server under load",
         "Made by `python -m leapts_bench serve` from `benchmarks/results/serve.jsonl`; do not edit. The load generator "
@@ -28,7 +28,6 @@ def rendered(lines: Sequence[Line]) -> str:
         "brackets the lowest and the highest.",
     ]
     if bare is not None:
-        loads = [line for line in lines[lines.index(bare) :] if line["kind"] == "load"]
         parts += _load_section(bare, loads)
     parts += _soak_section(_last(lines, "soak")) + _schema_section(_last(lines, "schema"))
     return "\n\n".join(parts) + "\n"
@@ -36,6 +35,20 @@ def rendered(lines: Sequence[Line]) -> str:
 
 def _last(lines: Sequence[Line], kind: str) -> Line | None:
     return next((line for line in reversed(lines) if line["kind"] == kind), None)
+
+
+def _last_loads(lines: Sequence[Line]) -> tuple[Line | None, list[Line]]:
+    """The last measurement under load, with the bare model's before it; others may have measured the memory alone."""
+    bare: Line | None = None
+    loads: list[Line] = []
+    latest: tuple[Line | None, list[Line]] = (None, loads)
+    for line in lines:
+        if line["kind"] == "bare":
+            bare, loads = line, []
+        elif line["kind"] == "load":
+            loads.append(line)
+            latest = (bare, loads)
+    return latest
 
 
 def _load_section(bare: Line, loads: Sequence[Line]) -> list[str]:

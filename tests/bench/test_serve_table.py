@@ -1,8 +1,9 @@
-"""The page on the server's speed says what the results say."""
+"""What the load generator says is read right, and the page on the server's speed says what the results say."""
 
 import pytest
 
 from leapts_bench.results import Line
+from leapts_bench.serve import parsed
 from leapts_bench.serve_table import rendered
 
 
@@ -38,6 +39,36 @@ def test_shares_are_of_pairs_measured_side_by_side(lines: list[Line]) -> None:
     assert "| 64 | 60% (50% to 70%) | 65% (50% to 80%) |" in page
     assert "| 64 | empty | 1,500 |" in page
     assert "failed or were refused: 4." in page
+
+
+def test_a_measurement_without_loads_leaves_the_last_ones_in_place(lines: list[Line]) -> None:
+    assert rendered([*lines, dict(BARE)]) == rendered(lines)
+
+
+def test_the_load_generators_words_are_read() -> None:
+    text = """Running 4s test @ http://127.0.0.1:8123/v1/forecast
+  1 threads and 64 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency    80.12ms   20.00ms   1.20s    77.50%
+    Req/Sec   659.47    411.63     1.84k    77.50%
+  Latency Distribution
+     50%  258.00us
+     75%    1.10ms
+     90%    2.00ms
+     99%    1.20s
+  3059 requests in 4.03s, 10.0MB read
+  Socket errors: connect 0, read 1, write 0, timeout 2
+  Non-2xx or 3xx responses: 7
+Requests/sec:    758.49
+"""
+    assert parsed(text) == {
+        "requests": 3059,
+        "per_second": 758.49,
+        "p50_ms": 0.258,
+        "p99_ms": 1200.0,
+        "errors": 3,
+        "refused": 7,
+    }
 
 
 def test_a_short_soak_is_not_called_a_long_one(lines: list[Line]) -> None:
