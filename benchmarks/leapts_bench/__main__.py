@@ -6,6 +6,7 @@
     python -m leapts_bench table
     python -m leapts_bench search [DATASET ...]
     python -m leapts_bench speed [POINT ...] [--threads 1 2]
+    python -m leapts_bench serve [--soak SECONDS] [--examples N]
 
 The data sets are in the folder that `LEAPTS_DATA` names.
 """
@@ -24,6 +25,8 @@ from leapts_bench.cluster import work_on_cluster
 from leapts_bench.peers import PEERS, is_available
 from leapts_bench.runs import PeerDesign, parse_run
 from leapts_bench.search import LOG, search
+from leapts_bench.serve import measure as measure_server
+from leapts_bench.serve_table import write_table
 from leapts_bench.speed import POINTS, Plan, measure
 from leapts_bench.suites import SUITES, entries
 
@@ -50,6 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
                 for dataset in options.dataset:
                     search(dataset, options.results, tell=_tell)
                 recipes.write(results.read(options.results / LOG))
+            case "serve":
+                _serve(options)
             case _:  # one run, handed over by `run`
                 print(execution.work(parse_run(sys.stdin.read()), options.target))
     except (LeapTSError, ImportError) as error:
@@ -83,6 +88,13 @@ def _parser() -> argparse.ArgumentParser:
     fast.add_argument("--budget", type=float, default=300.0, help="seconds for each model in the race of training")
     fast.add_argument("--quick", action="store_true", help="small stand-ins, to see that it works; not for the page")
     for command in (run, status, table, look, fast):
+    load = commands.add_parser("serve", help="measure the server under load, beside an endpoint that does nothing")
+    load.add_argument("--seconds", type=int, default=4, help="of each load; 0: none, only write the table anew")
+    load.add_argument("--rounds", type=int, default=3, help="of each load")
+    load.add_argument("--soak", type=int, default=0, metavar="SECONDS", help="of a long load, for the memory")
+    load.add_argument("--examples", type=int, default=0, help="requests made up for each operation of the description")
+    load.add_argument("--out", type=Path, default=_ROOT / "docs" / "serving.md")
+    for command in (run, status, table, look, load):
         command.add_argument("--results", type=Path, default=_RESULTS, help="the folder of the results")
     work = commands.add_parser("work")
     work.add_argument("target", type=Path)
@@ -113,6 +125,19 @@ def _run(options: argparse.Namespace) -> int:
     if failed:
         _tell(f"{failed} failed; the same command tries them again")
     return int(failed > 0)
+
+
+def _serve(options: argparse.Namespace) -> None:
+    if options.seconds:
+        measure_server(
+            options.results,
+            seconds=options.seconds,
+            rounds=options.rounds,
+            soak=options.soak,
+            examples=options.examples,
+            tell=_tell,
+        )
+    write_table(options.results, options.out)
 
 
 def _is_here(name: str) -> bool:

@@ -172,6 +172,10 @@ def _load_script(place: Path, body: bytes) -> Path:
     return script
 
 
+def _wrk(server: _Process, script: Path, connections: int, seconds: int) -> list[str]:
+    return ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script), server.address + _PATH]
+
+
 def _loaded(server: _Process, script: Path, connections: int, seconds: int) -> dict[str, Any]:
     """What the load generator saw, and what the server used."""
     before = server.cpu_seconds()
@@ -187,15 +191,19 @@ def _loaded(server: _Process, script: Path, connections: int, seconds: int) -> d
     ]
     text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=seconds + 60).stdout
     used = server.cpu_seconds() - before
-    requests = int(_found(r"(\d+) requests in", text))
+    seen = parsed(text)
+    return {**seen, "cpu_microseconds_a_request": round(1e6 * used / seen["requests"], 1)}
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """What the load generator says it saw."""
     errors = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
     refused = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
     return {
-        "requests": requests,
+        "requests": int(_found(r"(\d+) requests in", text)),
         "per_second": float(_found(r"Requests/sec:\s+([\d.]+)", text)),
-        "p50_ms": round(1000 * _seconds(_found(r"50%\s+(\S+)", text)), 3),
-        "p99_ms": round(1000 * _seconds(_found(r"99%\s+(\S+)", text)), 3),
-        "cpu_microseconds_a_request": round(1e6 * used / requests, 1),
+        "p50_ms": round(1000 * _seconds(_found(r"\n\s+50%\s+(\S+)", text)), 3),
+        "p99_ms": round(1000 * _seconds(_found(r"\n\s+99%\s+(\S+)", text)), 3),
         "errors": sum(map(int, errors.groups())) if errors else 0,
         "refused": int(refused[1]) if refused else 0,
     }
@@ -209,13 +217,13 @@ def _found(pattern: str, text: str) -> str:
 
 
 def _seconds(text: str) -> float:
-    number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", text).groups()  # type: ignore[union-attr]
-    return float(number) * _UNITS[unit]
+    number = text.rstrip("mus")
+    return float(number) * _UNITS[text.removeprefix(number)]
 
 
 def _soaked(server: _Process, script: Path, seconds: int) -> dict[str, Any]:
     """A long load over 8 connections, with the memory in between."""
-    command = ["wrk", "-t1", "-c8", f"-d{seconds}s", "--latency", "-s", str(script), server.address + _PATH]
+    command = _wrk(server, script, 8, seconds)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
         memory = []
         pause = max(1.0, seconds / 60)
@@ -224,12 +232,9 @@ def _soaked(server: _Process, script: Path, seconds: int) -> dict[str, Any]:
             time.sleep(pause)
         text = load.stdout.read() if load.stdout is not None else ""
     settled = memory[len(memory) // 10 :]
-    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
     return {
         "seconds": seconds,
-        "requests": int(_found(r"(\d+) requests in", text)),
-        "p99_ms": round(1000 * _seconds(_found(r"99%\s+(\S+)", text)), 3),
-        "refused": int(refused[1]) if refused else 0,
+        **parsed(text),
         "megabytes": memory,
         "megabytes_gained": round(median(settled[-5:]) - median(settled[:5]), 1),
     }

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leapts.core.fusion import Record
 from leapts.forecaster.arrays import ArrayForecast, ArrayForecaster, Histories
 from leapts.serve.batching import Batcher
 from leapts.serve.models import Shelf
@@ -90,12 +91,13 @@ def test_models_and_traces_are_not_mixed(shelf: Shelf, read: list[Histories]) ->
     batcher = Batcher(10)
 
     async def work() -> list[ArrayForecast]:
-        return await asyncio.gather(
-            batcher.forecast(one, read[0], "nothing"),
-            batcher.forecast(other, read[0], "nothing"),
-            batcher.forecast(one, read[1], "leaps"),
-            batcher.forecast(one, read[2], "nothing"),
-        )
+        asked: list[tuple[Counting, int, Record]] = [
+            (one, 0, "nothing"),
+            (other, 0, "nothing"),
+            (one, 1, "leaps"),
+            (one, 2, "nothing"),
+        ]
+        return await asyncio.gather(*(batcher.forecast(model, read[row], record) for model, row, record in asked))
 
     found = _with_batcher(work(), batcher)
     assert (one.passes, other.passes) == ([2, 1], [1])
