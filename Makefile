@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format speed bench bench-table clean
+.PHONY: help demo test check peers format speed bench bench-table clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -30,6 +30,20 @@ check: $(READY) ## lint, format check, types, layers, tests
 	$(BIN)/lint-imports
 	$(PYTEST)
 
+# Some of the tools we adapt to want an older pandas than we develop with, so they live in an environment of their own.
+PEERS := .venv-peers
+PEERS_READY := $(PEERS)/.ready
+
+$(PEERS_READY): pyproject.toml constraints.txt constraints-peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
+	$(PEERS)/bin/python -m pip install --quiet --constraint constraints.txt --constraint constraints-peers.txt \
+		--editable '.[neural,darts,sktime,stats]' beartype hypothesis polars pytest pytest-xdist
+	@touch $@
+
+peers: $(PEERS_READY) ## test the adapters with neuralforecast, Darts, sktime and statsforecast
+	$(PEERS)/bin/pytest --numprocesses 2 --dist worksteal tests/adapters tests/test_baselines.py
+
 format: $(READY) ## format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -44,5 +58,5 @@ bench: $(READY) ## do the runs of a suite that are not done: make bench SUITE=ma
 bench-table: $(READY) ## render docs/benchmarks.md from the results, without training
 	$(BIN)/python -m leapts_bench table
 
-clean: ## remove the virtual environment and the caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+clean: ## remove the virtual environments and the caches
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

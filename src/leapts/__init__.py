@@ -6,7 +6,15 @@
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from leapts.errors import ConfigError, DataError, LeapTSError, ModelFileError, NotFittedError, TrainingError
+from leapts.errors import (
+    ConfigError,
+    DataError,
+    LeapTSError,
+    ModelFileError,
+    NotFittedError,
+    TrainingError,
+    WorkerLostError,
+)
 
 if TYPE_CHECKING:
     from leapts.forecaster import LeapTS
@@ -20,6 +28,7 @@ __all__ = [
     "ModelFileError",
     "NotFittedError",
     "TrainingError",
+    "WorkerLostError",
     "__version__",
 ]
 

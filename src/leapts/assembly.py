@@ -38,7 +38,9 @@ _NORMALIZATIONS = {"mean": by_mean, "last": by_last_value, "none": unnormalized}
 _WIDEST_EXCHANGE = 64
 
 
-def build_model(config: ModelConfig, *, seed: int, clusters: Sequence[int] | None = None) -> LeapTSModel:
+def build_model(
+    config: ModelConfig, *, seed: int, clusters: Sequence[int] | None = None, outputs: int = 1
+) -> LeapTSModel:
     """A freshly initialised model: the same seed gives the same weights, whatever was drawn before.
 
     Args:
@@ -46,12 +48,13 @@ def build_model(config: ModelConfig, *, seed: int, clusters: Sequence[int] | Non
         seed: of the initial weights.
         clusters: the group of each variate, needed where the options ask for more than one group
             (see `leapts.core.cluster_variates`).
+        outputs: numbers to forecast for each step: one, unless the loss asks for more.
     """
     groups = _checked_clusters(config, clusters)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return LeapTSModel(
-            WindowShape(config.input_size, config.h, config.n_series),
+            WindowShape(config.input_size, config.h, config.n_series, outputs),
             hidden=config.hidden_size,
             normalization=_NORMALIZATIONS[config.normalization],
             encoder=Encoder(
@@ -61,7 +64,7 @@ def build_model(config: ModelConfig, *, seed: int, clusters: Sequence[int] | Non
                 identity=_identity(config),
                 mixer=_mixer(config),
             ),
-            fusion=_fusion(config),
+            fusion=_fusion(config, outputs),
             clusters=groups,
         )
 
@@ -96,14 +99,14 @@ def _mixer(config: ModelConfig) -> nn.Module:
             return nn.Identity()
 
 
-def _fusion(config: ModelConfig) -> Fusion:
+def _fusion(config: ModelConfig, outputs: int) -> Fusion:
     if isinstance(config.scheduling, NoScheduling):
         return CoarseOnly()
     scheduler = _scheduler(config)
-    scales = len(scheduler.grid)
-    heads = SegmentHeads(hidden=config.hidden_size, horizon=config.h, scales=scales, layers=config.head_layers)
+    scales, numbers = len(scheduler.grid), config.h * outputs
+    heads = SegmentHeads(hidden=config.hidden_size, numbers=numbers, scales=scales, layers=config.head_layers)
     control = ControlSignal(
-        horizon=config.h,
+        numbers=numbers,
         scales=scales,
         summary=config.summary_size,
         control=config.control_size,
@@ -117,6 +120,7 @@ def _fusion(config: ModelConfig) -> Fusion:
             control=control,
             cell=_cell(config),
             sharpness=config.mask_sharpness,
+            outputs=outputs,
         )
     )
 

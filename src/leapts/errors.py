@@ -29,6 +29,10 @@ class TrainingError(LeapTSError, ArithmeticError):
         self.report = report
 
 
+class WorkerLostError(LeapTSError, ConnectionError):
+    """One of the processes that trained together is gone. What the last checkpoint holds is kept."""
+
+
 class ModelFileError(LeapTSError, OSError):
     """A model folder or checkpoint cannot be read, or is not what it should be."""
 

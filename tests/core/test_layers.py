@@ -1,12 +1,11 @@
-"""A bank of layers equals its members one by one; a lightened module computes what the module computes."""
+"""A bank of layers equals its members one by one."""
 
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leapts.core.activations import squash, squash_times
-from leapts.core.layers import LinearBank, lightened
-from leapts.core.segments import SegmentHeads
+from leapts.core.layers import LinearBank, SquashedLinear
 
 
 def test_squash_is_the_hyperbolic_tangent() -> None:
@@ -27,11 +26,6 @@ def test_runs_apply_each_member_to_its_own_rows(sizes: list[int]) -> None:
     torch.testing.assert_close(every[torch.arange(len(x)), owner], expected)
 
 
-def test_a_lightened_module_computes_the_same_with_the_same_parameters() -> None:
-    heads = SegmentHeads(hidden=4, horizon=6, scales=3, layers=2)
-    state, scale = torch.randn(9, 4), torch.arange(9) % 3
-    light = lightened(heads)
-    assert torch.equal(light.chosen(state, scale), heads.chosen(state, scale))
-    with torch.no_grad():
-        heads.heads.weight.mul_(2)
-    assert torch.equal(light.chosen(state, scale), heads.chosen(state, scale))
+def test_a_squashed_layer_is_the_hyperbolic_tangent_of_a_linear_one() -> None:
+    layer, x = SquashedLinear(5, 3), torch.randn(7, 5)
+    torch.testing.assert_close(layer(x), torch.tanh(x @ layer.weight.t()))

@@ -56,7 +56,7 @@ def test_the_chosen_segment_is_the_blend_with_all_weight_on_the_choice(
     scales: int, worth_sorting: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(segments, "_WORTH_SORTING", worth_sorting)
-    heads = SegmentHeads(hidden=4, horizon=6, scales=scales, layers=2)
+    heads = SegmentHeads(hidden=4, numbers=6, scales=scales, layers=2)
     hidden = torch.randn(40, 4)
     for scale in (torch.arange(40) % scales, torch.zeros(40, dtype=torch.int64)):
         weights = torch.nn.functional.one_hot(scale, scales).float()

@@ -131,7 +131,7 @@ def test_long_short_term_cell_equals_torch() -> None:
 
 
 def test_control_signal_and_increments_follow_the_paper() -> None:
-    control = ControlSignal(horizon=5, scales=3, summary=2, control=4, temporal_clip=(0.3, 0.6)).double()
+    control = ControlSignal(numbers=5, scales=3, summary=2, control=4, temporal_clip=(0.3, 0.6)).double()
     generator = torch.Generator().manual_seed(0)
     ratios = torch.tensor([[0.8, 0.2], [0.5, 0.5], [0.0, 1.0]], dtype=torch.float64)
     scale = torch.eye(3, dtype=torch.float64)

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from leapts import __version__
+from leapts import __version__, launch
 from leapts.cli import analyse, backtest, datasets, demo, export, fit, predict, report, tune
 from leapts.cli.terminal import Interrupted, complain, help_if_alone, say
-from leapts.errors import LeapTSError
+from leapts.errors import LeapTSError, WorkerLostError
 
 GOOD, UNEXPECTED, WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
@@ -87,7 +87,8 @@ def run(arguments: Sequence[str]) -> int:
         outcome = app(list(arguments), prog_name="leapts", standalone_mode=False)
         sys.stdout.flush()
     except (Interrupted, KeyboardInterrupt, typer.Abort) as stop:
-        complain(str(stop) or "interrupted")
+        if launch.is_first():
+            complain(str(stop) or "interrupted")
         return INTERRUPTED
     except (BrokenPipeError, SystemExit) as stop:
         # The parser and the tables turn a broken pipe into an exit with code 1, and nothing else into that.
@@ -104,8 +105,10 @@ def run(arguments: Sequence[str]) -> int:
         if debug:
             traceback.print_exc()
         expected = isinstance(error, LeapTSError) or _is_users_file(error) or _is_missing_extra(error)
-        complain(f"error: {_in_words(error)}" if expected else _unexpected(error))
-        return WRONG_INPUT if expected else UNEXPECTED
+        # What every process of a launch finds wrong is said once; that one of them is gone, by whoever is left.
+        if launch.is_first() or isinstance(error, WorkerLostError) or not expected:
+            complain(f"error: {_in_words(error)}" if expected else _unexpected(error))
+        return WRONG_INPUT if expected and not isinstance(error, WorkerLostError) else UNEXPECTED
     except Exception as error:
         if debug:
             traceback.print_exc()

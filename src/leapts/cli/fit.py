@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leapts import launch
 from leapts.cli import options
 from leapts.cli.options import Fitting, Reading
 from leapts.cli.report import Page, require_page
 from leapts.cli.sources import read_source
 from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_json
-from leapts.errors import ConfigError, TrainingError
+from leapts.errors import ConfigError, TrainingError, WorkerLostError
 
 if TYPE_CHECKING:
     from leapts import LeapTS
@@ -24,6 +25,7 @@ Examples:
   leapts fit sales.csv --horizon 24 --out model/
   leapts fit SeattleWeather --horizon 28 --out weather/
   leapts fit sales.csv --config run.toml --out model/ --checkpoint run/ --resume
+  torchrun --nproc-per-node 2 -m leapts fit sales.csv --horizon 24 --out model/
 """
 
 
@@ -59,8 +61,10 @@ def fit(
         raise ConfigError("--resume needs --checkpoint: the folder the interrupted run kept its state in")
     from leapts.forecaster.folder import require_place
 
-    require_place(out)
-    require_page(report)
+    writes = launch.is_first()
+    if writes:
+        require_place(out)
+        require_page(report)
     options.use_threads(threads)
     reading = Reading(
         id_col=id_col,
@@ -82,13 +86,16 @@ def fit(
     )
     panel = read_source(data, reading).panel
     model = fitting.forecaster(reading)
-    if resume and checkpoint is not None and not _holds_state(checkpoint):
+    if writes and resume and checkpoint is not None and not _holds_state(checkpoint):
         note(f"there is no state in {checkpoint} yet; starting afresh")
     try:
         seconds = fit_with_bar(model, panel, checkpoint=checkpoint, resume=resume)
     except TrainingError as error:
-        model.save(out)
+        if writes:
+            model.save(out)
         raise TrainingError(f"{error}; the model with those weights is in {out}") from error
+    if not writes:
+        return
     model.save(out)
     if report is not None:
         from leapts.report import write_report
@@ -105,17 +112,22 @@ def fit(
 
 
 def fit_with_bar(model: "LeapTS", panel: "Panel", *, checkpoint: Path | None = None, resume: bool = False) -> float:
-    """Fit, show how it goes, and say what is kept when the user stops it.
+    """Fit, show how it goes, and say what is kept when the user stops it or another process is gone.
 
     Returns:
         The seconds it took.
     """
+    from leapts.training.workers import joined_workers
+
     started = time.perf_counter()
     try:
-        with TrainingBar() as bar:
-            model.fit(panel, progress=bar, checkpoint_dir=checkpoint, resume=resume)
+        with joined_workers() as workers, TrainingBar() as bar:
+            shown = bar if workers.rank == 0 else None
+            model.fit(panel, progress=shown, checkpoint_dir=checkpoint, resume=resume, workers=workers)
     except KeyboardInterrupt:
-        raise Interrupted(_what_is_kept(checkpoint)) from None
+        raise Interrupted(_what_is_kept("interrupted", checkpoint)) from None
+    except WorkerLostError as error:
+        raise WorkerLostError(_what_is_kept(str(error), checkpoint)) from error
     return time.perf_counter() - started
 
 
@@ -163,9 +175,9 @@ def _holds_state(folder: Path) -> bool:
     return (folder / FILE_NAME).exists()
 
 
-def _what_is_kept(checkpoint: Path | None) -> str:
+def _what_is_kept(what: str, checkpoint: Path | None) -> str:
     if checkpoint is None:
-        return "interrupted; nothing is kept (with --checkpoint FOLDER it could be resumed)"
+        return f"{what}; nothing is kept (with --checkpoint FOLDER it could be resumed)"
     if _holds_state(checkpoint):
-        return f"interrupted; the state is in {checkpoint}: run the same command with --resume to go on"
-    return f"interrupted before the first state was kept in {checkpoint}; run the same command again"
+        return f"{what}; the state is in {checkpoint}: run the same command with --resume to go on"
+    return f"{what} before the first state was kept in {checkpoint}; run the same command again"

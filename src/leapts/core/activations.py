@@ -11,11 +11,20 @@ def bend(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return F.hardswish(x)
 
 
+# The hyperbolic tangent of x is 1 - 2 sigmoid(-2x): the same function at less than half the time on a CPU.
+SQUASH_FACTOR = -2.0
+
+
 def squash(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """Hyperbolic tangent, written as 1 - 2 sigmoid(-2x): the same function at less than half the time on a CPU."""
-    return torch.rsub(torch.sigmoid(x * -2), 1, alpha=2)
+    """The hyperbolic tangent."""
+    return torch.rsub(torch.sigmoid(x * SQUASH_FACTOR), 1, alpha=2)
 
 
 def squash_times(x: Float[Tensor, "*shape"], y: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """The hyperbolic tangent of x, times y, in one operation less."""
-    return torch.addcmul(y, torch.sigmoid(x * -2), y, value=-2)
+    return squash_times_scaled(x * SQUASH_FACTOR, y)
+
+
+def squash_times_scaled(x: Float[Tensor, "*shape"], y: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """The same for an x that was multiplied by the factor already."""
+    return torch.addcmul(y, torch.sigmoid(x), y, value=-2)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from leapts.core.activations import squash
+from leapts.core.layers import SquashedLinear
 
 
 class Outcome(NamedTuple):
@@ -14,7 +14,7 @@ class Outcome(NamedTuple):
 
     ratios: Float[Tensor, "rows 2"]  # of the horizon: what remains after this leap, and this leap's length
     scale: Float[Tensor, "rows scales"]  # one-hot
-    segment: Float[Tensor, "rows horizon"]  # as written, after the mask
+    segment: Float[Tensor, "rows numbers"]  # as written, after the mask
 
 
 class Drive(NamedTuple):
@@ -28,17 +28,17 @@ class ControlSignal(nn.Module):
     """Compresses a leap's outcome into the control signal, and takes its increment since the leap before."""
 
     def __init__(
-        self, *, horizon: int, scales: int, summary: int, control: int, temporal_clip: tuple[float, float]
+        self, *, numbers: int, scales: int, summary: int, control: int, temporal_clip: tuple[float, float]
     ) -> None:
         super().__init__()
         self.size = control
         self.temporal_clip = temporal_clip
-        self.summary = nn.Linear(horizon, summary, bias=False)
-        self.signal = nn.Linear(2 + scales + summary, control, bias=False)
+        self.summary = SquashedLinear(numbers, summary)
+        self.signal = SquashedLinear(2 + scales + summary, control)
 
     def forward(self, outcome: Outcome, previous: Float[Tensor, "rows control"]) -> Drive:
         """The control signal and both increments, given the signal of the leap before (zero before the first)."""
-        summary = squash(self.summary(outcome.segment))
-        control = squash(self.signal(torch.cat([outcome.ratios, outcome.scale, summary], 1)))
+        summary = self.summary(outcome.segment)
+        control = self.signal(torch.cat([outcome.ratios, outcome.scale, summary], 1))
         elapsed = outcome.ratios[:, 1:].clamp(*self.temporal_clip)
         return Drive(control, torch.cat([control - previous, elapsed], 1))

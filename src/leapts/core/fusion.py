@@ -5,9 +5,9 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
-from leapts.core.layers import lightened
+from leapts.core.luck import Luck, drawn
 from leapts.core.rollout import Rollout
 from leapts.core.trace import ScheduleTrace, TraceRecorder
 
@@ -19,7 +19,7 @@ Record = Literal["nothing", "schedule", "leaps", "states"]
 class Refined(NamedTuple):
     """The final forecast in normalised units, and the trace where it was asked for."""
 
-    values: Float[Tensor, "rows horizon"]
+    values: Float[Tensor, "rows numbers"]
     trace: ScheduleTrace | None
 
 
@@ -31,10 +31,10 @@ class Fusion(Protocol):
 
     def __call__(
         self,
-        coarse: Float[Tensor, "rows horizon"],
+        coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows hidden"],
         sizes: Sequence[int],
-        generator: Generator | None,
+        luck: Luck | None,
         *,
         execution: Execution,
         record: Record,
@@ -58,17 +58,17 @@ class GatedFusion(nn.Module):
 
     def forward(
         self,
-        coarse: Float[Tensor, "rows horizon"],
+        coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows hidden"],
         sizes: Sequence[int],
-        generator: Generator | None,
+        luck: Luck | None,
         *,
         execution: Execution,
         record: Record,
     ) -> Refined:
         """Coarse forecast plus gate times rollout."""
         scheduler = self.rollout.scheduler
-        noise = scheduler.draw(first.shape[0], first, generator)
+        noise = drawn(scheduler, first, luck)
         recorder = None
         if record != "nothing":
             recorder = TraceRecorder(
@@ -78,7 +78,7 @@ class GatedFusion(nn.Module):
                 keep_moves=record != "schedule",
                 keep_states=record == "states",
             )
-        roll = lightened(self.rollout).sparse if execution == "sparse" else self.rollout.dense
+        roll = self.rollout.sparse if execution == "sparse" else self.rollout.dense
         scheduled = roll(first, sizes, noise, recorder)
         return Refined(torch.addcmul(coarse, scheduled, self.gate), None if recorder is None else recorder.finish())
 
@@ -90,10 +90,10 @@ class CoarseOnly(nn.Module):
 
     def forward(
         self,
-        coarse: Float[Tensor, "rows horizon"],
+        coarse: Float[Tensor, "rows numbers"],
         first: Float[Tensor, "rows 0"],  # noqa: ARG002
         sizes: Sequence[int],  # noqa: ARG002
-        generator: Generator | None,  # noqa: ARG002
+        luck: Luck | None,  # noqa: ARG002
         *,
         execution: Execution,  # noqa: ARG002
         record: Record,  # noqa: ARG002

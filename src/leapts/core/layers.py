@@ -1,15 +1,14 @@
-"""The building blocks every part shares: a plain MLP, a bank of linear layers, and a lighter view of any module."""
+"""The building blocks every part shares: a plain MLP, a squashed linear layer, a bank of linear layers."""
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from leapts.core.activations import bend
+from leapts.core.activations import bend, squash
 
 
 class Mlp(nn.Module):
@@ -25,6 +24,17 @@ class Mlp(nn.Module):
         for layer in self.layers:
             x = bend(layer(x))
         return x
+
+
+class SquashedLinear(nn.Linear):
+    """A linear layer without bias, and the hyperbolic tangent of what it gives."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs, bias=False)
+
+    def forward(self, input: Float[Tensor, "*rows inputs"]) -> Float[Tensor, "*rows outputs"]:  # noqa: A002
+        """Between -1 and 1."""
+        return squash(F.linear(input, self.weight))
 
 
 class LinearBank(nn.Module):
@@ -52,39 +62,3 @@ class LinearBank(nn.Module):
         ends = accumulate(sizes)
         parts = enumerate(zip(sizes, ends, strict=True))
         return torch.cat([self.one(x[end - size : end], member) for member, (size, end) in parts])
-
-
-class _Affine(NamedTuple):
-    """A linear layer's weights, to be applied without the layer."""
-
-    weight: Tensor
-    bias: Tensor | None
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight, self.bias)
-
-
-M = TypeVar("M", bound=nn.Module)
-
-
-def lightened(module: M) -> M:
-    """A view of a module with the same methods and none of torch's bookkeeping around attributes and calls.
-
-    In a loop of small products that bookkeeping takes as long as the products. The view holds the parameters
-    themselves, so make it anew for each pass rather than keep it. Call its parts by their methods: it has no hooks.
-    """
-    view = object.__new__(type(module))
-    plain = view.__dict__
-    plain.update((name, value) for name, value in module.__dict__.items() if name[0] != "_")
-    plain.update(module._parameters)
-    plain.update(module._buffers)
-    plain.update((name, _lightened_child(child)) for name, child in module._modules.items())
-    return view
-
-
-def _lightened_child(child: nn.Module | None) -> Any:
-    if isinstance(child, nn.Linear):
-        return _Affine(child.weight, child.bias)
-    if isinstance(child, nn.ModuleList):
-        return tuple(_lightened_child(member) for member in child)
-    return None if child is None else lightened(child)

@@ -1,5 +1,6 @@
 """LeapTS as in the paper's overview: normalise, encode, forecast coarsely, refine in leaps, fuse, restore."""
 
+import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,6 +10,8 @@ from torch import Generator, Tensor, nn
 
 from leapts.core.encoder import Encoder
 from leapts.core.fusion import Execution, Fusion, Record
+from leapts.core.light import lightened
+from leapts.core.luck import Luck
 from leapts.core.normalization import Normalization
 from leapts.core.trace import ScheduleTrace
 from leapts.errors import ShapeError
@@ -16,11 +19,21 @@ from leapts.errors import ShapeError
 
 @dataclass(frozen=True)
 class WindowShape:
-    """What a model is built for. Without a number of variates it takes any: nothing in it tells variates apart."""
+    """What a model is built for. Without a number of variates it takes any: nothing in it tells variates apart.
+
+    A step of the horizon is one number, the forecast, unless a loss asks for several: quantiles, or the parameters of a
+    distribution. They stand side by side, step after step.
+    """
 
     lookback: int
     horizon: int
     variates: int | None
+    outputs: int = 1
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a forecast has."""
+        return self.horizon * self.outputs
 
     def check(self, history: Tensor) -> None:
         """Refuse a history of another shape, with both shapes and what they mean."""
@@ -37,8 +50,8 @@ class WindowShape:
 class Forecast(NamedTuple):
     """A forecast and, where a record was asked for, how it came about."""
 
-    values: Float[Tensor, "batch variates horizon"]
-    coarse: Float[Tensor, "batch variates horizon"] | None  # before the scheduling branch
+    values: Float[Tensor, "batch variates numbers"]
+    coarse: Float[Tensor, "batch variates numbers"] | None  # before the scheduling branch
     trace: ScheduleTrace | None  # none without a scheduling branch
 
 
@@ -64,15 +77,20 @@ class LeapTSModel(nn.Module):
         self.normalization = normalization
         self.encoder = encoder
         # One product gives the coarse forecast and the first state.
-        self.head = nn.Linear(hidden, shape.horizon + fusion.state_size)
+        self.head = nn.Linear(hidden, shape.numbers + fusion.state_size)
         self.fusion = fusion
         self.layout = _ClusterLayout(clusters)
 
     def forward(
-        self, history: Float[Tensor, "batch variates lookback"], generator: Generator | None = None
-    ) -> Float[Tensor, "batch variates horizon"]:
+        self, history: Float[Tensor, "batch variates lookback"], generator: Luck | None = None
+    ) -> Float[Tensor, "batch variates numbers"]:
         """The forecast by the dense execution, for training and export; a generator makes it explore."""
         return self._run(history, generator, execution="dense", record="nothing").values
+
+    @torch.no_grad()
+    def snapshot(self) -> "LeapTSModel":
+        """The model as it stands, for many forecasts of few windows: each spares what `forecast` prepares."""
+        return lightened(copy.deepcopy(self))
 
     @torch.inference_mode()
     def forecast(
@@ -84,21 +102,22 @@ class LeapTSModel(nn.Module):
         record: Record = "nothing",
     ) -> Forecast:
         """The forecast without gradients, with the trace of its leaps, and their states, where asked for."""
-        return self._run(history, generator, execution=execution, record=record)
+        light = lightened(self) if execution == "sparse" else self
+        return light._run(history, generator, execution=execution, record=record)
 
     def traced(self, history: Float[Tensor, "batch variates lookback"]) -> Forecast:
         """The dense execution with its schedule on record: one graph for every window, for export."""
         return self._run(history, None, execution="dense", record="schedule")
 
-    def _run(self, history: Tensor, generator: Generator | None, *, execution: Execution, record: Record) -> Forecast:
+    def _run(self, history: Tensor, luck: Luck | None, *, execution: Execution, record: Record) -> Forecast:
         self.shape.check(history)
         batch, variates, _ = history.shape
         history = history.transpose(0, 1)
         window = self.normalization(history)
         latent = self.layout.sort(self.encoder(window.values))
-        coarse, first = self.head(latent.flatten(0, 1)).tensor_split([self.shape.horizon], 1)
+        coarse, first = self.head(latent.flatten(0, 1)).tensor_split([self.shape.numbers], 1)
         sizes = self.layout.sizes(variates, batch)
-        refined = self.fusion(coarse, first, sizes, generator, execution=execution, record=record)
+        refined = self.fusion(coarse, first, sizes, luck, execution=execution, record=record)
 
         def by_variate(rows: Tensor) -> Tensor:
             return self.layout.unsort(rows.unflatten(0, (variates, batch)))

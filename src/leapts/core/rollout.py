@@ -23,7 +23,8 @@ from leapts.core.trace import TraceRecorder
 class Rollout(nn.Module):
     """Fills the horizon leap by leap.
 
-    Rows are windows of single variates, sorted by cluster; `sizes` counts the rows of each cluster.
+    Rows are windows of single variates, sorted by cluster; `sizes` counts the rows of each cluster. A row has a number
+    for each step of the horizon, or `outputs` of them side by side.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Rollout(nn.Module):
         control: ControlSignal,
         cell: StateCell,
         sharpness: float,
+        outputs: int = 1,
     ) -> None:
         super().__init__()
         self.hidden = hidden
@@ -44,6 +46,9 @@ class Rollout(nn.Module):
         self.control = control
         self.cell = cell
         self.sharpness = sharpness
+        self.outputs = outputs
+        self.one_hot: Tensor
+        self.register_buffer("one_hot", torch.eye(len(scheduler.grid)), persistent=False)
 
     def dense(
         self,
@@ -51,13 +56,13 @@ class Rollout(nn.Module):
         sizes: Sequence[int],
         noise: Float[Tensor, "leaps rows noises"] | None = None,
         recorder: TraceRecorder | None = None,
-    ) -> Float[Tensor, "rows horizon"]:
+    ) -> Float[Tensor, "rows numbers"]:
         """Every allowed leap for every row. A row that is done has nothing remaining and writes nothing."""
         every_row = slice(None)
         state = self.cell.begin(first)
         control = first.new_zeros(first.shape[0], self.control.size)
         start = torch.zeros_like(first[:, 0])
-        written = first.new_zeros(first.shape[0], self.horizon)
+        written = first.new_zeros(first.shape[0], self.horizon * self.outputs)
         last = self.scheduler.max_leaps - 1
         mover = recorder if recorder is not None and recorder.keeps_moves else None
         for leap in range(last + 1):
@@ -67,7 +72,9 @@ class Rollout(nn.Module):
             weights, length = self.scheduler.decide(hidden, remaining, luck)
             if leap == last:
                 length = remaining
-            mask = soft_segment_mask(start, length, horizon=self.horizon, sharpness=self.sharpness)
+            mask = soft_segment_mask(
+                start, length, horizon=self.horizon, sharpness=self.sharpness, outputs=self.outputs
+            )
             segment = self.heads.blend(hidden, weights) * mask
             written = written + segment
             if recorder is not None:
@@ -88,10 +95,9 @@ class Rollout(nn.Module):
         sizes: Sequence[int],
         noise: Float[Tensor, "leaps rows noises"] | None = None,
         recorder: TraceRecorder | None = None,
-    ) -> Float[Tensor, "rows horizon"]:
+    ) -> Float[Tensor, "rows numbers"]:
         """As many leaps as each row needs."""
-        masks = mask_table(self.horizon, self.sharpness, first.dtype, first.device)
-        one_hot = torch.eye(len(self.scheduler.grid), dtype=first.dtype, device=first.device)
+        masks = mask_table(self.horizon, self.sharpness, first.dtype, first.device, outputs=self.outputs)
         borders = list(accumulate(sizes, initial=0))
         rows = torch.arange(first.shape[0], device=first.device)
         state = self.cell.begin(first)
@@ -112,7 +118,9 @@ class Rollout(nn.Module):
             else:
                 segment.mul_(masks.from_start.index_select(0, remaining.long()))
                 written.index_add_(0, rows, segment)
-            landing = _Landing(rows, state, control, one_hot.index_select(0, scale), length, left, segment)
+            if leap == last and recorder is None:
+                break
+            landing = _Landing(rows, state, control, self.one_hot.index_select(0, scale), length, left, segment)
             if recorder is not None:
                 self._record_leap(recorder, leap, rows, hidden, self.horizon - remaining, length, scale)
                 # What the last leap of a row does to its state matters to the trace alone.
@@ -165,7 +173,7 @@ class _Landing(NamedTuple):
     scale: Float[Tensor, "rows scales"]
     length: Float[Tensor, "rows"]
     left: Float[Tensor, "rows"]  # of the horizon
-    segment: Float[Tensor, "rows horizon"]
+    segment: Float[Tensor, "rows numbers"]
 
     def select(self, index: Int[Tensor, "some"]) -> "_Landing":
         """Some of the rows, in the order given."""

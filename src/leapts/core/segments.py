@@ -11,13 +11,16 @@ from leapts.core.layers import LinearBank, Mlp
 
 
 def soft_segment_mask(
-    start: Float[Tensor, "rows"], length: Float[Tensor, "rows"], *, horizon: int, sharpness: float
-) -> Float[Tensor, "rows horizon"]:
+    start: Float[Tensor, "rows"], length: Float[Tensor, "rows"], *, horizon: int, sharpness: float, outputs: int = 1
+) -> Float[Tensor, "rows numbers"]:
     """The soft mask of the paper over 0-based horizon steps: nothing before the start, fading out around the end.
 
-    Differentiable in the length; the start is a discrete cursor. A finished row (start = horizon) masks to zero.
+    Differentiable in the length; the start is a discrete cursor. A finished row (start = horizon) masks to zero. Where
+    a step has several outputs, its value stands for each of them.
     """
     steps = torch.arange(horizon, dtype=start.dtype, device=start.device)
+    if outputs > 1:
+        steps = steps.repeat_interleave(outputs)
     offset = steps - start.detach().unsqueeze(1)
     return torch.sigmoid((length.unsqueeze(1) - offset - 0.5) / sharpness) * (offset >= 0)
 
@@ -30,16 +33,19 @@ class MaskTable(NamedTuple):
     each table is for a cursor with r steps of horizon remaining.
     """
 
-    until_end: Float[Tensor, "cursors horizon"]
-    from_start: Float[Tensor, "cursors horizon"]
+    until_end: Float[Tensor, "cursors numbers"]
+    from_start: Float[Tensor, "cursors numbers"]
 
 
 @lru_cache(maxsize=16)
-def mask_table(horizon: int, sharpness: float, dtype: torch.dtype, device: torch.device) -> MaskTable:
+def mask_table(
+    horizon: int, sharpness: float, dtype: torch.dtype, device: torch.device, *, outputs: int = 1
+) -> MaskTable:
     """The tables of a horizon, made once."""
     distance = torch.arange(horizon, -horizon, -1, dtype=dtype, device=device)
     fade = torch.sigmoid((distance - 0.5) / sharpness)
-    return MaskTable(fade.unfold(0, horizon, 1), (distance <= 0).to(dtype).unfold(0, horizon, 1))
+    tables = MaskTable(fade.unfold(0, horizon, 1), (distance <= 0).to(dtype).unfold(0, horizon, 1))
+    return tables if outputs == 1 else MaskTable(*(table.repeat_interleave(outputs, 1) for table in tables))
 
 
 # Fewer rows run through all heads at once sooner than they are sorted by the head they need.
@@ -49,18 +55,18 @@ _WORTH_SORTING = 256
 class SegmentHeads(nn.Module):
     """One head per scale, each proposing a whole horizon of values; the heads share their hidden layers."""
 
-    def __init__(self, *, hidden: int, horizon: int, scales: int, layers: int) -> None:
+    def __init__(self, *, hidden: int, numbers: int, scales: int, layers: int) -> None:
         super().__init__()
         self.trunk = Mlp(hidden, hidden, layers=layers)
-        self.heads = LinearBank(scales, hidden, horizon)
+        self.heads = LinearBank(scales, hidden, numbers)
 
     def blend(
         self, hidden: Float[Tensor, "rows hidden"], weights: Float[Tensor, "rows scales"]
-    ) -> Float[Tensor, "rows horizon"]:
+    ) -> Float[Tensor, "rows numbers"]:
         """All heads' segments under the given weights: what a straight-through choice of scale needs to learn."""
         return torch.einsum("rsh,rs->rh", self.heads.every(self.trunk(hidden)), weights)
 
-    def chosen(self, hidden: Float[Tensor, "rows hidden"], scale: Int[Tensor, "rows"]) -> Float[Tensor, "rows horizon"]:
+    def chosen(self, hidden: Float[Tensor, "rows hidden"], scale: Int[Tensor, "rows"]) -> Float[Tensor, "rows numbers"]:
         """The chosen head's segment of each row; among many rows, the other heads do not run."""
         features = self.trunk.forward(hidden)
         scales, rows = self.heads.weight.shape[0], scale.shape[0]

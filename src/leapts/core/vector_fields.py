@@ -74,6 +74,7 @@ class FactoredField(nn.Module):
         self.strength = LinearBank(clusters, width, rank)
         self.spread = LinearBank(clusters, control + 1, rank, bias=False)
         self.collect = LinearBank(clusters, rank, hidden, bias=False)
+        self.weigh = squash_times
 
     def advance(self, state: Tensor, drive: Drive, sizes: Sequence[int]) -> Tensor:
         """Increments spread over the ranks, each weighted by its strength, collected into the state."""
@@ -100,4 +101,4 @@ class FactoredField(nn.Module):
         increments: Float[Tensor, "rows controls"],
         sizes: Sequence[int],
     ) -> Float[Tensor, "rows hidden"]:
-        return self.collect.runs(squash_times(strength, self.spread.runs(increments, sizes)), sizes)
+        return self.collect.runs(self.weigh(strength, self.spread.runs(increments, sizes)), sizes)

@@ -19,7 +19,7 @@ from leapts.forecaster.fitting import FitOptions, calibrated, continue_fit, fit_
 from leapts.forecaster.picking import Pick
 from leapts.forecaster.tracing import trace_frame
 from leapts.intervals import Level, interval_bounds, quantile_bounds
-from leapts.training import Progress, TrainingReport
+from leapts.training import Progress, TrainingReport, Workers
 
 
 class LeapTS:
@@ -96,6 +96,7 @@ class LeapTS:
         progress: Progress | None = None,
         checkpoint_dir: str | Path | None = None,
         resume: bool = False,
+        workers: Workers | None = None,
     ) -> Self:
         """Fit a fresh model.
 
@@ -104,10 +105,13 @@ class LeapTS:
             progress: Called after every step of training.
             checkpoint_dir: A folder to keep the state of training in, so that it can go on after a crash.
             resume: Whether to go on from what is in that folder.
+            workers: The processes to train with. By default those of torch's process group, if this process is in one:
+                all of them call `fit` alike, and all end with the same model. `leapts.training.Alone()` fits apart.
 
         Raises:
             DataError: When the data cannot be used, naming the place and the cure.
             TrainingError: When training diverged; the last good weights are kept, and can forecast.
+            WorkerLostError: When one of the other processes is gone; `resume` goes on from the checkpoint.
         """
         if resume and checkpoint_dir is None:
             raise ConfigError("resume=True needs checkpoint_dir: the folder the interrupted run kept its state in")
@@ -118,6 +122,7 @@ class LeapTS:
             checkpoint_dir=checkpoint_dir,
             resume=resume,
             on_failure=self._keep,
+            workers=workers,
         )
         return self
 

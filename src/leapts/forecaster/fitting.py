@@ -20,7 +20,8 @@ from leapts.errors import ConfigError, DataError, TrainingError
 from leapts.forecaster.fitted import Fitted, tail_of
 from leapts.forecaster.picking import Picked, pick_options
 from leapts.intervals import ConformalScores, groups_by_series
-from leapts.training import Checkpoint, Progress, TrainingReport, train
+from leapts.training import Checkpoint, Progress, TrainingReport, Workers, train
+from leapts.training.workers import present_workers, require_same
 
 # Looking at more validation windows than this tells no more about which weights are best.
 _MOST_VALIDATION_ROWS = 50_000
@@ -47,6 +48,7 @@ def fit_panel(
     checkpoint_dir: str | Path | None = None,
     resume: bool = False,
     on_failure: Callable[[Fitted], None] | None = None,
+    workers: Workers | None = None,
 ) -> Fitted:
     """Pick what is left open, fit, and calibrate.
 
@@ -57,7 +59,9 @@ def fit_panel(
         checkpoint_dir: Where to keep the state of training.
         resume: Whether to go on from the state kept there.
         on_failure: Given the model with its last good weights when training diverges, before the error is raised.
+        workers: The processes to train with; those of torch's process group, if this process is in one, when left out.
     """
+    workers = workers or present_workers()
     if options.h < 1:
         raise ConfigError(f"h={options.h} is no horizon; forecast at least 1 step")
     if options.val_size is not None and not (options.val_size == 0 or options.val_size >= options.h):
@@ -80,10 +84,12 @@ def fit_panel(
         require_length(panel, needed, purpose)
     split = split_by_sizes(panel, val_size=picked.val_size, test_size=0, input_size=picked.model.input_size)
     fitted = _untrained(panel, split.train, picked, options)
+    if workers.size > 1:
+        require_same(workers, bytes.fromhex(_fingerprint(panel, picked)))
     checkpoint = None
     if checkpoint_dir is not None:
         checkpoint = Checkpoint(checkpoint_dir, fingerprint=_fingerprint(panel, picked))
-        if not resume:
+        if not resume and workers.rank == 0:
             checkpoint.discard()
     validation = _validation_windows(fitted, split.val if picked.val_size else None)
     try:
@@ -94,6 +100,7 @@ def fit_panel(
             picked.training,
             progress=progress,
             checkpoint=checkpoint,
+            workers=workers,
         )
     except TrainingError as error:
         if on_failure is not None and isinstance(error.report, TrainingReport):

@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from leapts.core import ScheduleTrace
 from leapts.core.scales import SCALE_NAMES
 from leapts.data.frames import long_frame
 from leapts.errors import ConfigError
@@ -22,13 +24,18 @@ def trace_frame(forecast: PanelForecast) -> Any:
     trace = forecast.trace
     if trace is None:
         raise ConfigError("this model has no scheduling branch, so there are no leaps to trace")
+    series, columns = leap_columns(trace)
+    return long_frame(forecast.panel, series, forecast.panel.last()[series], columns, time_name="cutoff")
+
+
+def leap_columns(trace: ScheduleTrace) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
+    """For each leap of a trace the row it belongs to, and the columns that describe it."""
     taken = trace.taken
-    series, leap = (index.numpy() for index in taken.nonzero(as_tuple=True))
+    row, leap = (index.numpy() for index in taken.nonzero(as_tuple=True))
     start, length = trace.start[taken].numpy(), trace.length[taken].numpy()
     names = np.array(trace.scale_names)
     probabilities = dict(zip(trace.scale_names, trace.probabilities[taken].T.numpy(), strict=True))
-    cutoff = forecast.panel.last()[series]
-    columns: dict[str, Any] = {
+    return row, {
         "leap": leap,
         "start": start,
         "end": start + length,
@@ -38,4 +45,3 @@ def trace_frame(forecast: PanelForecast) -> Any:
         "control": trace.control[taken].numpy(),
         "temporal": trace.temporal[taken].numpy(),
     }
-    return long_frame(forecast.panel, series, cutoff, columns, time_name="cutoff")

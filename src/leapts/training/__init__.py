@@ -3,13 +3,17 @@
 from leapts.training.checkpoint import Checkpoint
 from leapts.training.loop import Progress, TrainingStep, WindowSource, mean_absolute_error, train
 from leapts.training.state import TrainingReport
+from leapts.training.workers import Alone, ProcessGroup, Workers
 
 __all__ = [
+    "Alone",
     "Checkpoint",
+    "ProcessGroup",
     "Progress",
     "TrainingReport",
     "TrainingStep",
     "WindowSource",
+    "Workers",
     "mean_absolute_error",
     "train",
 ]

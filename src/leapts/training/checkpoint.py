@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 
 from leapts.core import LeapTSModel
@@ -32,9 +32,12 @@ class Checkpoint:
         self.path = Path(folder) / FILE_NAME
         self.fingerprint = fingerprint
 
-    def exists(self) -> bool:
-        """Whether there is a state to go on from."""
-        return self.path.exists()
+    def read(self) -> bytes:
+        """The kept state as bytes; none when there is nothing to go on from."""
+        try:
+            return self.path.read_bytes() or b"\0"  # an empty file is damaged, not absent
+        except FileNotFoundError:
+            return b""
 
     def discard(self) -> None:
         """Forget the state, so that training starts afresh."""
@@ -57,13 +60,18 @@ class Checkpoint:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_file(self.path, save(tensors, metadata={"record": json.dumps(record)}))
 
-    def restore(self, model: LeapTSModel, optimizer: torch.optim.Optimizer) -> TrainingState:
+    def restore(self, content: bytes, model: LeapTSModel, optimizer: torch.optim.Optimizer) -> TrainingState:
         """Bring model and optimiser to the kept state.
 
+        Args:
+            content: What `read` gave, here or in another process.
+            model: The model.
+            optimizer: Its optimiser.
+
         Raises:
-            ModelFileError: When the file is damaged, or belongs to a run with other options or data.
+            ModelFileError: When the content is damaged, or belongs to a run with other options or data.
         """
-        record, tensors = self._read()
+        record, tensors = self._parsed(content)
         if record.get("schema") != _SCHEMA or record.get("fingerprint") != self.fingerprint:
             raise ModelFileError(
                 f"{self.path} belongs to another run: the options or the data differ; "
@@ -78,11 +86,12 @@ class Checkpoint:
         report = TrainingReport.from_dict(record["report"])
         return TrainingState(report, _under("kept.", tensors), record["looks_without_better"])
 
-    def _read(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    def _parsed(self, content: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
         try:
-            with safe_open(self.path, framework="pt") as file:
-                record = json.loads((file.metadata() or {})["record"])
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            tensors = load(content)
+            # A file starts with the length of its header, and the header, which is JSON.
+            header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+            record = json.loads(header["__metadata__"]["record"])
             if record["sha256"] != _digest(tensors):
                 raise ValueError("its content does not match its digest")
             return record, tensors

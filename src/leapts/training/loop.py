@@ -16,9 +16,11 @@ from torch import Generator, Tensor
 
 from leapts.config import TrainingConfig
 from leapts.core import LeapTSModel
+from leapts.core.luck import Luck, SharedLuck
 from leapts.errors import TrainingError
 from leapts.training.checkpoint import Checkpoint
 from leapts.training.state import TrainingReport, TrainingState
+from leapts.training.workers import Alone, Workers
 
 # Validation runs on so many rows at a time: enough to keep the processor busy, little enough to spare the memory.
 _ROWS_AT_A_TIME = 8192
@@ -68,6 +70,7 @@ def train(
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
     beat_start: bool = False,
+    workers: Workers | None = None,
 ) -> TrainingReport:
     """Fit the model in place, and leave it with the weights that did best on the validation windows.
 
@@ -79,39 +82,51 @@ def train(
         progress: Called after every step.
         checkpoint: Where to keep the state, and to go on from if it holds one.
         beat_start: Whether the weights at the start are worth keeping, so that others must do better to replace them.
+        workers: The processes to share every batch with; they all end with the same weights, and the first keeps the
+            checkpoint. None: this one alone.
 
     Raises:
         TrainingError: When the loss stops being a number; the model then has its last good weights.
+        WorkerLostError: When one of the other processes is gone.
     """
+    workers = workers or Alone()
+    _start_alike(model, workers)
     optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
     state = TrainingState.fresh(model)
-    if checkpoint is not None and checkpoint.exists():
-        state = checkpoint.restore(model, optimizer)
+    if checkpoint is not None and (content := workers.from_first(checkpoint.read() if workers.rank == 0 else b"")):
+        state = checkpoint.restore(content, model, optimizer)
     report = state.report
     if beat_start and validation is not None and report.steps == 0:
-        report.best_validation = mean_absolute_error(model, validation)
+        report.best_validation = mean_absolute_error(model, validation, workers)
     order = _WindowOrder(len(training), config)
     while report.steps < config.max_steps and not report.stopped_early:
-        batch = training.gather(order.batch(report.steps))
-        loss = _learn(model, optimizer, batch, config, report.steps)
+        part = _Part(order.batch(report.steps), workers)
+        batch = training.gather(part.index)
+        loss = _learn(model, optimizer, batch, config, report.steps, part)
         if not math.isfinite(loss):
             raise _diverged(model, state, config, f"the loss became {loss} at step {report.steps + 1}")
         report.steps += 1
         state.losses_since_look.append(loss)
         score = None
         if report.steps % config.val_check_steps == 0 or report.steps == config.max_steps:
-            if not _forecasts_numbers(model, batch):
+            if not _forecasts_numbers(model, batch, workers):
                 raise _diverged(model, state, config, f"the forecasts stopped being numbers by step {report.steps}")
-            score = None if validation is None else mean_absolute_error(model, validation)
+            score = None if validation is None else mean_absolute_error(model, validation, workers)
             if score is not None and not math.isfinite(score):
                 raise _diverged(model, state, config, f"the validation error became {score} at step {report.steps}")
             state.look(model, score, config.patience)
-            if checkpoint is not None:
+            if checkpoint is not None and workers.rank == 0:
                 checkpoint.save(model, optimizer, state)
         if progress is not None:
             progress(TrainingStep(report.steps, config.max_steps, loss, score, report.best_validation))
     model.load_state_dict(state.kept)
     return report
+
+
+def _start_alike(model: LeapTSModel, workers: Workers) -> None:
+    """Give every worker the first one's weights, whatever its own library makes of a seed."""
+    for value in model.state_dict().values():
+        workers.total(value if workers.rank == 0 else value.zero_())
 
 
 def _diverged(model: LeapTSModel, state: TrainingState, config: TrainingConfig, what: str) -> TrainingError:
@@ -124,36 +139,56 @@ def _diverged(model: LeapTSModel, state: TrainingState, config: TrainingConfig, 
     )
 
 
-def mean_absolute_error(model: LeapTSModel, windows: WindowSource) -> float:
-    """The model's mean absolute error over all windows."""
+def mean_absolute_error(model: LeapTSModel, windows: WindowSource, workers: Workers | None = None) -> float:
+    """The model's mean absolute error over all windows; the workers take turns, with some thousand rows each."""
+    workers = workers or Alone()
     total, count = 0.0, 0
     variates = windows.gather(torch.zeros(1, dtype=torch.int64)).history.shape[1]
-    for index in torch.arange(len(windows)).split(max(1, _ROWS_AT_A_TIME // variates)):
+    turns = torch.arange(len(windows)).split(max(1, _ROWS_AT_A_TIME // variates))
+    for index in turns[workers.rank :: workers.size]:
         batch = windows.gather(index)
         error = model.forecast(batch.history).values - batch.future
         total += float(error.abs().sum(dtype=torch.float64))
         count += error.numel()
+    total, count = workers.total(torch.tensor([total, count], dtype=torch.float64)).tolist()
     return total / count
 
 
+class _Part:
+    """This worker's share of a batch."""
+
+    def __init__(self, batch: Int64[Tensor, " batch"], workers: Workers) -> None:
+        self.workers = workers
+        self.batch = len(batch)
+        share = workers.share(self.batch)
+        self.weight = (share.stop - share.start) / self.batch
+        # A worker that there is no window for goes through the same motions with the first, which then counts nothing.
+        self.share = share if self.weight else slice(0, 1)
+        self.index = batch[self.share]
+
+    def luck(self, generator: Generator) -> Luck:
+        """The share of what one worker with the whole batch would draw."""
+        return generator if self.workers.size == 1 else SharedLuck(generator, self.batch, self.share)
+
+
 @torch.no_grad()
-def _forecasts_numbers(model: LeapTSModel, batch: Batch) -> bool:
+def _forecasts_numbers(model: LeapTSModel, batch: Batch, workers: Workers) -> bool:
     """Whether the weights still forecast finite values; a step can ruin them after its loss was taken."""
-    return bool(model(batch.history).isfinite().all())
+    return not workers.total((~model(batch.history).isfinite()).sum())
 
 
 def _learn(
-    model: LeapTSModel, optimizer: torch.optim.Optimizer, batch: Batch, config: TrainingConfig, step: int
+    model: LeapTSModel, optimizer: torch.optim.Optimizer, batch: Batch, config: TrainingConfig, step: int, part: _Part
 ) -> float:
     """One step of training; a loss that is not a number changes nothing."""
     for group in optimizer.param_groups:
         group["lr"] = config.learning_rate * _share_of_learning_rate(step / config.max_steps)
-    generator = Generator().manual_seed(_seed(config.random_seed, "exploration", step))
+    luck = part.luck(Generator().manual_seed(_seed(config.random_seed, "exploration", step)))
     optimizer.zero_grad()
-    loss = F.huber_loss(model(batch.history, generator), batch.future, delta=config.huber_delta)
-    value = loss.item()
+    loss = F.huber_loss(model(batch.history, luck), batch.future, delta=config.huber_delta)
+    loss.backward()
+    value = part.workers.averaged(loss, model.parameters(), part.weight)
     if math.isfinite(value):
-        loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), config.gradient_clip)
         optimizer.step()
     return value

@@ -1,0 +1,153 @@
+"""Forecasts of a Parquet folder by the machines of a Ray cluster.
+
+Rows are sent to partitions by a hash of their series' name, so that whole series come together; actors that have read
+the model once forecast a partition each and write it to a file of its own. A partition whose file is there is not
+forecast again: neither when Ray repeats what a lost machine held, nor when the whole job is started anew.
+"""
+
+import logging
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+
+from leapts.errors import DataError, LeapTSError
+from leapts.scaleout.datasets import Destination, count_rows, parquet_files
+
+try:
+    import ray
+    import ray.data
+except ImportError as error:
+    raise ImportError("forecasting with Ray needs: pip install 'leapts[ray]'") from error
+
+Forecast = Callable[[pa.Table], pa.Table]
+
+# A partition is forecast in one go: enough to be worth the trip, little enough for any machine's memory.
+_ROWS_A_PARTITION = 1_000_000
+_PARTITION = "__partition__"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a job did."""
+
+    partitions: int  # with series in them
+    rows: int  # of forecasts
+
+
+def forecast_dataset(
+    data: Path,
+    out: Path,
+    forecast: Forecast,
+    *,
+    columns: tuple[str, str, str] = ("unique_id", "ds", "y"),
+    partitions: int | None = None,
+    address: str | None = None,
+    job: tuple[object, ...] = (),
+) -> Done:
+    """Forecast all series of a folder of Parquet files into another such folder.
+
+    Args:
+        data: The folder to read; every machine sees it under this name.
+        out: The folder to write, likewise.
+        forecast: What to do with a partition, such as a `PartitionForecaster`.
+        columns: Of series names, stamps and values.
+        partitions: How many parts to do the work in; by default one for every million rows, and two for each processor.
+        address: The Ray cluster's; by default the one Ray is in already, or a new one on this machine.
+        job: What else the result depends on: a job that was cut off goes on only if all of it is the same.
+
+    Raises:
+        DataError: When the data cannot be used.
+    """
+    files = parquet_files(data.absolute())
+    rows = count_rows(files)
+    with connected(address):
+        processors = int(ray.cluster_resources().get("CPU", 1))
+        partitions = partitions or max(math.ceil(rows / _ROWS_A_PARTITION), min(2 * processors, rows))
+        described = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+        destination = Destination.of(out, [described, partitions, *job])
+        destination.parts.mkdir(exist_ok=True)
+        table = ray.data.read_parquet([str(path) for path in files], columns=list(columns))
+        spread = table.map_batches(
+            _numbered, fn_args=(columns[0], partitions), batch_format="pyarrow", batch_size=None
+        ).groupby(_PARTITION, num_partitions=partitions)
+        written = spread.map_groups(
+            _Writer,
+            fn_constructor_args=(forecast, destination),
+            batch_format="pyarrow",
+            # One processor at least stays free for reading and spreading, without which no actor has anything to do.
+            concurrency=(max(1, processors // 2), max(1, processors - 1)),
+            num_cpus=1,
+            scheduling_strategy="SPREAD",
+        )
+        done = pa.concat_tables(_raised_plainly(written))
+    destination.finish()
+    return Done(len(set(done["partition"].to_pylist())), int(np.sum(done["rows"].to_numpy())))
+
+
+@contextmanager
+def connected(address: str | None = None) -> Iterator[None]:
+    """In a Ray cluster: the one this process is in, the one at the address, or a quiet one of this machine alone."""
+    if ray.is_initialized():
+        yield
+        return
+    _quieten()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere unless the user wants it
+    alone: dict[str, Any] = {} if address else {"include_dashboard": False, "num_cpus": max(2, os.cpu_count() or 1)}
+    try:
+        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **alone)
+    except (ConnectionError, ValueError) as error:
+        raise DataError(f"there is no Ray cluster at {address} ({error}); check the address") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+class _Writer:
+    """An actor: forecasts the partitions it is given, unless that was done."""
+
+    def __init__(self, forecast: Forecast, destination: Destination) -> None:
+        self.forecast = forecast
+        self.destination = destination
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        number = table[_PARTITION][0].as_py()
+        file = self.destination.part(number)
+        if not file.exists():
+            self.destination.write(number, self.forecast(table.drop_columns([_PARTITION])))
+        return pa.table({"partition": [number], "rows": [pa.parquet.read_metadata(file).num_rows]})
+
+
+def _numbered(table: pa.Table, id_col: str, partitions: int) -> pa.Table:
+    """Give every row the partition of its series."""
+    names = table[id_col].to_pandas().to_numpy()
+    return table.append_column(_PARTITION, pa.array(pd.util.hash_array(names) % partitions, pa.int64()))
+
+
+def _raised_plainly(dataset: "ray.data.Dataset") -> list[pa.Table]:
+    """The dataset's content; what an actor found wrong with the data is raised as it would be without Ray."""
+    try:
+        return list(dataset.iter_batches(batch_format="pyarrow", batch_size=None))
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, LeapTSError):
+            cause = getattr(cause, "cause", None) or cause.__cause__
+        if cause is None:
+            raise
+        raise cause from error
+
+
+def _quieten() -> None:
+    """Libraries do not log unless asked."""
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    for name in ("ray.data", "ray"):
+        logging.getLogger(name).setLevel(logging.ERROR)
