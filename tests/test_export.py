@@ -1,6 +1,8 @@
 """An exported graph forecasts what the model forecasts, in the same leaps."""
 
+import csv
 import json
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -156,9 +158,6 @@ def test_a_missing_extra_is_named(joint: LeapTS, tmp_path: Path, monkeypatch: py
 
 
 def test_the_example_forecasts_without_torch(joint: LeapTS, onnx_file: Path, tmp_path: Path) -> None:
-    import csv
-    import subprocess
-
     pytest.importorskip("onnxruntime")
     frame = make_frame(seed=3)
     frame.to_csv(tmp_path / "data.csv", index=False)
@@ -169,8 +168,8 @@ def test_the_example_forecasts_without_torch(joint: LeapTS, onnx_file: Path, tmp
         "sys.argv = sys.argv[1:]\n"
         "runpy.run_path(sys.argv[0], run_name='__main__')\n"
     )
-    command = [sys.executable, "-W", "error", "-c", without_torch, example, onnx_file, tmp_path / "data.csv"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-W", "error", "-c", without_torch, str(example), str(onnx_file)]
+    done = subprocess.run([*command, str(tmp_path / "data.csv")], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     rows = list(csv.DictReader(done.stdout.splitlines()))
     forecast, trace = joint.predict(frame, return_trace=True)

@@ -183,7 +183,7 @@ class _Space:
     def forecaster(self, options: dict[str, Any]) -> LeapTS:
         """The forecaster with these options."""
         inside = dict(self.model.model or {})
-        outside = {name: options[name] for name in ("input_size", "learning_rate") if name in options}
+        outside: dict[str, Any] = {name: options[name] for name in ("input_size", "learning_rate") if name in options}
         inside |= {name: options[name] for name in ("hidden_size", "normalization") if name in options}
         if "mixing" in options:
             inside |= {"mixing": {"kind": options["mixing"]}, "variate_identity": options["mixing"] != "none"}

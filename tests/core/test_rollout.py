@@ -11,8 +11,8 @@ from torch import Generator, Tensor
 
 import leapts.core.segments as segments_module
 from leapts.core import ScheduleTrace
-from leapts.core.fusion import GatedFusion
-from tests.core.variants import BRANCHES, HORIZON, VARIATES, make_history, make_model
+from leapts.core.fusion import Execution, GatedFusion
+from tests.core.variants import BRANCHES, HORIZON, SCHEDULES, VARIATES, make_history, make_model
 
 EVERY_BRANCH = pytest.mark.parametrize(("schedule", "state"), BRANCHES)
 
@@ -192,3 +192,18 @@ def _forecast_with(model: Any, history: Tensor, noise: Tensor | None, execution:
         patch.setattr(type(model.fusion.rollout.scheduler), "draw", lambda *_: noise)
         values: Tensor = model.forecast(history, execution=execution).values
     return values
+
+
+@pytest.mark.parametrize("execution", ["dense", "sparse"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_bare_schedule_is_that_of_the_full_trace(schedule: str, execution: Execution) -> None:
+    model, history = make_model(schedule), make_history()
+    bare = model.forecast(history, execution=execution, record="schedule")
+    full = model.forecast(history, execution=execution, record="leaps")
+    assert bare.trace is not None
+    assert full.trace is not None
+    assert torch.equal(bare.values, full.values)
+    for name in ("start", "length", "scale"):
+        assert torch.equal(getattr(bare.trace, name), getattr(full.trace, name))
+    assert not bare.trace.control.any()
+    assert full.trace.control.any()

@@ -12,7 +12,7 @@ import pytest
 from leapts import LeapTS
 from tests.forecaster.frames import H, make_forecaster, make_frame
 
-KINDS: dict[str, tuple[type, Callable[[pd.DataFrame], Any]]] = {
+KINDS: dict[str, tuple[type[Any], Callable[[pd.DataFrame], Any]]] = {
     "pandas": (pd.DataFrame, lambda frame: frame),
     "pandas of Arrow": (pd.DataFrame, lambda frame: frame.convert_dtypes(dtype_backend="pyarrow")),
     "pandas, nullable": (pd.DataFrame, lambda frame: frame.convert_dtypes(dtype_backend="numpy_nullable")),
@@ -66,7 +66,8 @@ def test_a_loaded_model_remembers_the_kind(kind: str, tmp_path: Path) -> None:
     wanted, convert = KINDS[kind]
     make_forecaster(max_steps=2).fit(convert(make_frame({"a": 90}))).save(tmp_path / "model")
     forecast, trace = LeapTS.load(tmp_path / "model").predict(return_trace=True)
-    assert type(forecast) is type(trace) is wanted
+    assert isinstance(forecast, wanted)
+    assert isinstance(trace, wanted)
     assert len(forecast) == H
 
 
@@ -76,5 +77,5 @@ def test_wide_frames_come_out_long_and_of_their_kind(kind: str) -> None:
     long = make_frame({"a": 90, "b": 90})
     wide = convert(long.pivot(index="ds", columns="unique_id", values="y").reset_index().rename_axis(columns=None))
     forecast = make_forecaster(max_steps=2).fit(wide).predict()
-    assert type(forecast) is wanted
+    assert isinstance(forecast, wanted)
     assert len(forecast) == 2 * H
