@@ -87,14 +87,13 @@ def _parser() -> argparse.ArgumentParser:
     fast.add_argument("--rounds", type=int, default=7, help="how often candidates take turns")
     fast.add_argument("--budget", type=float, default=300.0, help="seconds for each model in the race of training")
     fast.add_argument("--quick", action="store_true", help="small stand-ins, to see that it works; not for the page")
-    for command in (run, status, table, look, fast):
     load = commands.add_parser("serve", help="measure the server under load, beside an endpoint that does nothing")
     load.add_argument("--seconds", type=int, default=4, help="of each load; 0: none, only write the table anew")
     load.add_argument("--rounds", type=int, default=3, help="of each load")
     load.add_argument("--soak", type=int, default=0, metavar="SECONDS", help="of a long load, for the memory")
     load.add_argument("--examples", type=int, default=0, help="requests made up for each operation of the description")
     load.add_argument("--out", type=Path, default=_ROOT / "docs" / "serving.md")
-    for command in (run, status, table, look, load):
+    for command in (run, status, table, look, fast, load):
         command.add_argument("--results", type=Path, default=_RESULTS, help="the folder of the results")
     work = commands.add_parser("work")
     work.add_argument("target", type=Path)
