@@ -27,7 +27,9 @@ def work_on_cluster(runs: Sequence[Run], target: Path, *, address: str | None = 
     Returns:
         How many failed; they can be tried again by the same call.
     """
-    from leapts.scaleout.with_ray import connected, ray
+    import ray
+
+    from leapts.scaleout.with_ray import connected
 
     waiting = execution.pending(runs, target)
     tell(f"{len(runs)} runs, {len(waiting)} to do")

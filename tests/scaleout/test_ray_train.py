@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
 from ray_training import train  # noqa: E402
 
-OPTIONS = {"h": 6, "input_size": 12, "max_steps": 8, "batch_size": 33}
+OPTIONS: dict[str, Any] = {"h": 6, "input_size": 12, "max_steps": 8, "batch_size": 33}
 
 
 @pytest.fixture
