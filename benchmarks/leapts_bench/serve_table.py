@@ -71,6 +71,7 @@ def _load_section(bare: Line, loads: Sequence[Line]) -> list[str]:
         if median(rates) >= _TARGET:
             reached.append(str(connections))
         shares.append(f"| {connections} | {_spread(rates)} | {_spread(costs)} |")
+    verdict = f"reached over {' and '.join(reached)} connections" if reached else "not reached"
     trouble = sum(line["errors"] + line["refused"] for line in loads)
     return [
         "## One window of seven series",
@@ -78,8 +79,8 @@ def _load_section(bare: Line, loads: Sequence[Line]) -> list[str]:
         f"second, and the array door {bare['door_per_second']:,.0f}; 64 at a time, "
         f"{bare['door_of_64_per_second']:,.0f}.",
         "\n".join(table),
-        f"The aim is {_TARGET:.0%} of the empty endpoint's rate; it is "
-        f"{'reached over ' + ' and '.join(reached) + ' connections' if reached else 'not reached'}. Requests that failed or were refused: {trouble}.",
+        f"The aim is {_TARGET:.0%} of the empty endpoint's rate; it is {verdict}. Requests that failed or were "
+        f"refused: {trouble}.",
         "\n".join(shares),
     ]
 
