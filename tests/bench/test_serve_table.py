@@ -38,6 +38,7 @@ def test_shares_are_of_pairs_measured_side_by_side(lines: list[Line]) -> None:
     page = rendered(lines)
     assert "| 64 | 60% (50% to 70%) | 65% (50% to 80%) |" in page
     assert "| 64 | empty | 1,500 |" in page
+    assert "it is reached over 64 connections" in page
     assert "failed or were refused: 4." in page
 
 

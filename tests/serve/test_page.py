@@ -59,13 +59,19 @@ def table(frame: pd.DataFrame, tmp_path: Path) -> Path:
     return path
 
 
+def _upload(page: "Page", path: Path) -> None:
+    """The page reads the file in its own time; then it offers choices, or says what is wrong."""
+    page.set_input_files("#file", path)
+    page.wait_for_selector("#choices:not([hidden]), #problem:not([hidden])")
+
+
 def _pick(page: "Page", **columns: str) -> None:
     for name, column in columns.items():
         page.select_option(f"#{name}", label=column)
 
 
 def test_upload_forecast_and_download(page: "Page", table: Path, frame: pd.DataFrame, joint: LeapTS) -> None:
-    page.set_input_files("#file", table)
+    _upload(page, table)
     assert page.locator("#preview th").all_text_contents() == ["shop", "when", "sold"]
     _pick(page, time="when", series="shop", value="sold")
     page.click("#forecast")
@@ -87,7 +93,7 @@ def test_upload_forecast_and_download(page: "Page", table: Path, frame: pd.DataF
 def test_a_wide_table_needs_no_column_of_names(page: "Page", frame: pd.DataFrame, tmp_path: Path) -> None:
     wide = frame.pivot(index="ds", columns="unique_id", values="y").reset_index()
     wide.to_csv(tmp_path / "wide.csv", index=False)
-    page.set_input_files("#file", tmp_path / "wide.csv")
+    _upload(page, tmp_path / "wide.csv")
     assert page.is_hidden("#value")
     page.click("#forecast")
     page.frame_locator("#view").locator("#chart svg").wait_for()
@@ -100,7 +106,7 @@ def test_a_hostile_table_stays_text(page: "Page", frame: pd.DataFrame, tmp_path:
     hostile = pd.concat([one.assign(unique_id=name) for name in names]).rename(columns={"unique_id": column})
     path = tmp_path / "'><script>alert(3)<script>.csv"
     hostile.to_csv(path, index=False)
-    page.set_input_files("#file", path)
+    _upload(page, path)
     assert page.text_content("#file-name") == path.name
     assert page.locator("#preview th").first.text_content() == column
     page.select_option("#model", "apart")
@@ -127,7 +133,7 @@ def test_a_hostile_table_stays_text(page: "Page", frame: pd.DataFrame, tmp_path:
 def test_a_bad_table_is_told_what_is_wrong(page: "Page", tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
-    page.set_input_files("#file", path)
+    _upload(page, path)
     if page.is_visible("#choices"):
         page.click("#forecast")
     page.wait_for_selector("#problem:not([hidden])")
@@ -137,7 +143,7 @@ def test_a_bad_table_is_told_what_is_wrong(page: "Page", tmp_path: Path, content
 
 
 def test_the_frame_can_reach_nothing(page: "Page", table: Path) -> None:
-    page.set_input_files("#file", table)
+    _upload(page, table)
     _pick(page, time="when", series="shop", value="sold")
     page.click("#forecast")
     page.frame_locator("#view").locator("#chart svg").wait_for()
@@ -157,7 +163,7 @@ def test_a_token_is_asked_for_and_used(browser: "Browser", shelf: Shelf, table: 
         page.fill("#token", TOKEN)
         page.press("#token", "Enter")
         page.wait_for_selector("#entry[hidden]", state="attached")
-        page.set_input_files("#file", table)
+        _upload(page, table)
         _pick(page, time="when", series="shop", value="sold")
         page.click("#forecast")
         page.frame_locator("#view").locator("#chart svg").wait_for()
@@ -170,7 +176,7 @@ def test_a_phone_needs_no_sideways_scrolling(browser: "Browser", address: str, t
     page.goto(address + path)
     if path == "/":
         page.wait_for_selector("#model option", state="attached")
-        page.set_input_files("#file", table)
+        _upload(page, table)
         _pick(page, time="when", series="shop", value="sold")
         page.click("#forecast")
         page.frame_locator("#view").locator("#chart svg").wait_for()

@@ -14,7 +14,7 @@ from torch import Tensor
 from leapts.core import LeapTSModel
 
 MOST_ROWS = 512  # windows of single variates; beyond, leaving out what is done pays more than leaving out Python
-_SIZES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+_SIZES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 128, 256, 512)
 _WARM_UP = 3  # calls until the replay is optimised
 
 
