@@ -53,6 +53,12 @@ def test_without_new_windows_held_out_ones_are_scored(
     assert errors.windows == min(3, cutoffs - 1) * 7
 
 
+def test_after_an_update_what_the_update_held_out_counts_as_such(data: pd.DataFrame) -> None:
+    model = LeapTS(h=6, input_size=12, max_steps=2, val_size=30, training={"batch_size": 8}).fit(data)
+    assert collect(model, data).held_out == 30
+    assert collect(model.update(data, max_steps=1), data).held_out == model.h
+
+
 def test_a_model_without_held_out_data_says_that_it_learned_from_its_windows(data: pd.DataFrame) -> None:
     blind = make_forecaster(**APART, val_size=0).fit(data)
     contents = collect(blind, data, cutoffs=3)

@@ -18,7 +18,7 @@ from leapts.data.validation import require_length
 from leapts.data.windows import AlignedWindows, Windows
 from leapts.errors import ConfigError, DataError, TrainingError
 from leapts.forecaster.fitted import Fitted, tail_of
-from leapts.forecaster.picking import Picked, pick_options
+from leapts.forecaster.picking import Pick, Picked, pick_options
 from leapts.intervals import ConformalScores, groups_by_series
 from leapts.training import Checkpoint, Progress, TrainingReport, Workers, train
 from leapts.training.workers import present_workers, require_same
@@ -122,7 +122,14 @@ def continue_fit(fitted: Fitted, panel: Panel, *, max_steps: int | None, progres
     lookback, h = fitted.config.input_size, fitted.config.h
     val_size = h if int(panel.lengths.min()) >= lookback + 2 * h else 0
     split = split_by_sizes(panel, val_size=val_size, test_size=0, input_size=lookback)
-    updated = replace(fitted, model=model, scaler=fitted.scaler_for(split.train), tail=tail_of(panel, lookback))
+    held_out = Pick("val_size", val_size, "an update holds out one horizon where the series are long enough")
+    updated = replace(
+        fitted,
+        model=model,
+        scaler=fitted.scaler_for(split.train),
+        tail=tail_of(panel, lookback),
+        picks=(*(pick for pick in fitted.picks if pick.name != held_out.name), held_out),
+    )
     validation = _validation_windows(updated, split.val if val_size else None)
     report = train(model, updated.windows(split.train), validation, config, progress=progress, beat_start=True)
     updated = replace(updated, report=report)
