@@ -9,7 +9,7 @@ import pytest
 
 from leapts import ConfigError
 from leapts.serve.models import Shelf
-from leapts.serve.running import is_loopback, read_token
+from leapts.serve.running import hosts_of, is_loopback, read_token
 from tests.serve.conftest import client_of, histories
 
 TOKEN = "0123456789abcdefXYZ"
@@ -79,6 +79,29 @@ def test_a_poor_token_is_refused_and_not_repeated(token: str) -> None:
 def test_a_token_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere"):
         read_token(tmp_path / "nowhere", {})
+
+
+@pytest.mark.parametrize("name", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "localhost@evil"])
+def test_a_server_of_this_computer_answers_to_no_other_name(own: httpx.Client, name: str) -> None:
+    for path in ("/", "/v1/models", "/healthz"):
+        answer = own.get(path, headers={"Host": name})
+        assert answer.status_code == 421
+        assert "127.0.0.1" in answer.json()["cure"]
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "127.0.0.1:8080", "localhost:1", "LOCALHOST", "[::1]", "[::1]:8080"])
+def test_a_server_of_this_computer_answers_to_its_own_names(own: httpx.Client, name: str) -> None:
+    assert own.get("/v1/models", headers={"Host": name}).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def own(shelf: Shelf) -> Iterator[httpx.Client]:
+    with client_of(shelf, hosts=hosts_of("127.0.0.1")) as client:
+        yield client
+
+
+def test_a_server_for_others_answers_to_any_name() -> None:
+    assert hosts_of("0.0.0.0") is None
 
 
 @pytest.mark.parametrize(

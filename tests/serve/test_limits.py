@@ -17,7 +17,7 @@ from leapts.serve.models import Shelf
 from tests.serve.conftest import client_of, histories, served
 
 URL = "/v1/forecast"
-HEAD = "POST /v1/forecast HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = "POST /v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 
 
 def _connected(address: str) -> socket.socket:
@@ -99,7 +99,7 @@ def test_headers_that_do_not_come_close_the_connection(shelf: Shelf) -> None:
                 assert _answer(connection) == b""
         # The second request of a connection, too.
         with _connected(address) as connection:
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HT")
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /healthz HT")
             assert _answer(connection).count(b"HTTP/1.1 200") == 1
 
 

@@ -55,7 +55,7 @@ def test_by_default_only_this_computer_can_call(folders: Path, frame: pd.DataFra
 def test_a_signal_lets_what_was_begun_end_well(folders: Path, frame: pd.DataFrame) -> None:
     """Requests that are under way when the signal comes, one of them half sent, get their answers."""
     body = json.dumps({"series": histories(frame)}).encode()
-    head = f"POST /v1/forecast HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+    head = f"POST /v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
     with running(folders / "apart") as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
             connection.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + body[:100])

@@ -44,7 +44,7 @@ def serve(
     require_extra()
     from leapts.serve.app import create_app
     from leapts.serve.models import Shelf
-    from leapts.serve.running import bound_socket, is_loopback, read_token, serve
+    from leapts.serve.running import bound_socket, hosts_of, is_loopback, read_token, serve
 
     options.use_threads(threads)
     limits = Limits(
@@ -57,7 +57,7 @@ def serve(
     )
     token = read_token(token_file, os.environ)
     shelf = Shelf(model)
-    app = create_app(shelf, limits=limits, token=token, reload_every=reload_every, tell=note)
+    app = create_app(shelf, limits=limits, token=token, hosts=hosts_of(host), reload_every=reload_every, tell=note)
     listening = bound_socket(host, port)
     if token is None and not is_loopback(host):
         note(f"anyone who can reach {host} can use this server; give it a --token-file")

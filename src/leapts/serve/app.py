@@ -32,6 +32,7 @@ def create_app(
     *,
     limits: Limits | None = None,
     token: str | None = None,
+    hosts: frozenset[str] | None = None,
     reload_every: float = 1.0,
     tell: Callable[[str], None] | None = None,
 ) -> Guard:
@@ -41,6 +42,7 @@ def create_app(
         shelf: The models.
         limits: What is refused beyond.
         token: What callers have to show; none: anyone may call.
+        hosts: The names the server answers to; None: any.
         reload_every: Seconds between looks at the model folders.
         tell: Told, in one line each, what the server's keeper should know.
     """
@@ -79,7 +81,7 @@ def create_app(
     async def front(scope: Scope, receive: Receive, send: Send) -> None:
         await (forecasting if scope.get("path") == FORECAST else app)(scope, receive, send)
 
-    return Guard(front, metrics=metrics, token=token, paths=paths, open_paths=_OPEN, tell=tell)
+    return Guard(front, metrics=metrics, token=token, paths=paths, open_paths=_OPEN, hosts=hosts, tell=tell)
 
 
 class Forecasting:

@@ -7,7 +7,7 @@ from typing import Any
 
 from leapts.serve.intake import NOBODY_THERE, Disconnected, Receive, Scope
 from leapts.serve.metrics import Metrics
-from leapts.serve.problems import MEDIA_TYPE, UNAUTHORIZED, UNEXPECTED, Problem, unexpected
+from leapts.serve.problems import MEDIA_TYPE, UNAUTHORIZED, UNEXPECTED, WRONG_HOST, Problem, unexpected
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -35,6 +35,7 @@ class Guard:
         token: str | None,
         paths: frozenset[str],
         open_paths: frozenset[str],
+        hosts: frozenset[str] | None = None,
         tell: Callable[[str], None] | None = None,
     ) -> None:
         """Sets the guard up.
@@ -45,6 +46,8 @@ class Guard:
             token: What callers have to show; none: anyone may call.
             paths: All addresses there are; others are counted as one, so that callers cannot invent labels.
             open_paths: Those that need no token.
+            hosts: The names the server answers to; None: any. A server for this computer alone has to look, or a page
+                from elsewhere could reach it under a name of its own that it lets lead here.
             tell: Told, in one line, what went wrong unexpectedly.
         """
         self._app = app
@@ -52,6 +55,7 @@ class Guard:
         self._token = None if token is None else token.encode()
         self._paths = paths
         self._open = open_paths
+        self._hosts = hosts
         self._tell = tell
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,6 +96,7 @@ class Guard:
         return None
 
     def _check(self, scope: Scope) -> None:
+        self._check_host(scope)
         if self._token is None or scope["path"] in self._open:
             return
         given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
@@ -105,6 +110,18 @@ class Guard:
             "send the header Authorization: Bearer TOKEN with the server's token",
             headers={"WWW-Authenticate": "Bearer"},
         )
+
+    def _check_host(self, scope: Scope) -> None:
+        if self._hosts is None:
+            return
+        given = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+        name = given.rpartition(":")[0] if given.rpartition(":")[2].isdigit() else given
+        if name.lower() not in self._hosts:
+            raise Problem(
+                WRONG_HOST,
+                f"this server does not answer to the name {name!r}",
+                f"call it by one of these: {', '.join(sorted(self._hosts))}; or start it with another --host",
+            )
 
 
 async def send_problem(problem: Problem, send: Send) -> None:

@@ -64,6 +64,11 @@ def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
+def hosts_of(host: str) -> frozenset[str] | None:
+    """The names that lead to an address only this computer can reach; None where others can, by names of their own."""
+    return frozenset({"127.0.0.1", "localhost", "[::1]", host}) if is_loopback(host) else None
+
+
 def serve(app: App, listening: socket.socket, limits: Limits, *, ready: Callable[[], None]) -> None:
     """Serve until a signal says stop, then finish what was begun.
 
