@@ -23,16 +23,17 @@ from leapts.errors import DataError, LeapTSError
 from leapts.scaleout.datasets import Destination, count_rows, parquet_files
 
 try:
-    import ray
+    import ray as ray  # the trials of a search use it from here, so that one place says what is missing
     import ray.data
 except ImportError as error:
-    raise ImportError("forecasting with Ray needs: pip install 'leapts[ray]'") from error
+    raise ImportError("a Ray cluster needs: pip install 'leapts[ray]'") from error
 
 Forecast = Callable[[pa.Table], pa.Table]
 
 # A partition is forecast in one go: enough to be worth the trip, little enough for any machine's memory.
 _ROWS_A_PARTITION = 1_000_000
 _PARTITION = "__partition__"
+_SHARE_OF_AN_ACTOR = 0.01  # of a processor
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,8 @@ def forecast_dataset(
     files = parquet_files(data.absolute())
     rows = count_rows(files)
     with connected(address):
-        processors = int(ray.cluster_resources().get("CPU", 1))
-        partitions = partitions or max(math.ceil(rows / _ROWS_A_PARTITION), min(2 * processors, rows))
+        present = processors()
+        partitions = partitions or max(math.ceil(rows / _ROWS_A_PARTITION), min(2 * present, rows))
         described = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
         destination = Destination.of(out, [described, partitions, *job])
         destination.parts.mkdir(exist_ok=True)
@@ -83,14 +84,21 @@ def forecast_dataset(
             _Writer,
             fn_constructor_args=(forecast, destination),
             batch_format="pyarrow",
-            # One processor at least stays free for reading and spreading, without which no actor has anything to do.
-            concurrency=(max(1, processors // 2), max(1, processors - 1)),
-            num_cpus=1,
+            concurrency=(1, present),
+            # Actors that hold whole processors would, on fewer machines than they were begun on, leave none for reading
+            # and spreading, without which no actor has anything to do.
+            num_cpus=_SHARE_OF_AN_ACTOR,
             scheduling_strategy="SPREAD",
         )
-        done = pa.concat_tables(_raised_plainly(written))
+        with raised_plainly():
+            done = pa.concat_tables(written.iter_batches(batch_format="pyarrow", batch_size=None))
     destination.finish()
     return Done(len(set(done["partition"].to_pylist())), int(np.sum(done["rows"].to_numpy())))
+
+
+def processors() -> int:
+    """Of all machines that are in the cluster now."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
 @contextmanager
@@ -133,13 +141,16 @@ def _numbered(table: pa.Table, id_col: str, partitions: int) -> pa.Table:
     return table.append_column(_PARTITION, pa.array(pd.util.hash_array(names) % partitions, pa.int64()))
 
 
-def _raised_plainly(dataset: "ray.data.Dataset") -> list[pa.Table]:
-    """The dataset's content; what an actor found wrong with the data is raised as it would be without Ray."""
+@contextmanager
+def raised_plainly() -> Iterator[None]:
+    """What a process of the cluster found wrong is raised as it would be without Ray."""
     try:
-        return list(dataset.iter_batches(batch_format="pyarrow", batch_size=None))
+        yield
     except Exception as error:
         cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, LeapTSError):
+        while cause is not None and not (
+            isinstance(cause, LeapTSError) and not isinstance(cause, ray.exceptions.RayError)
+        ):
             cause = getattr(cause, "cause", None) or cause.__cause__
         if cause is None:
             raise
