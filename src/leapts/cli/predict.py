@@ -45,7 +45,7 @@ def predict(
     ] = "local",
     address: options.Address = None,
     partitions: Annotated[
-        int | None, typer.Option(min=1, help="How many parts an engine works in. [by the number of rows]")
+        int | None, typer.Option(min=1, help="How many parts an engine works in. [the files, or by the rows]")
     ] = None,
     threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
@@ -132,4 +132,5 @@ def predict_folder(
         "files": {"forecast": str(out)},
         "partitions": done.partitions,
         "rows": done.rows,
+        "exchanged": done.exchanged,
     }
