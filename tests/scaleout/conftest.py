@@ -61,8 +61,8 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def machine(cluster: Any) -> Iterator[Any]:
-    """A second machine of the cluster, which a test may take away."""
-    node = cluster.add_node(**SMALL)
+    """A second machine, with one processor, which a test may take away."""
+    node = cluster.add_node(**{**SMALL, "num_cpus": 1})
     cluster.wait_for_nodes()
     yield node
     if node in cluster.worker_nodes:

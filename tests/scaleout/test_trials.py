@@ -82,7 +82,7 @@ def test_a_lost_machine_loses_no_trial_and_repeats_only_what_it_had_not_finished
     assert len(after) == TRIALS == len(found.trials)
     assert {number: after[number] for number in before} == before
     repeats = len(list(notes.iterdir())) - TRIALS
-    assert 0 <= repeats <= 2, "no more than each of the lost machine's processors had in hand"
+    assert 0 <= repeats <= 1, "no more than the lost machine's one processor had in hand"
     # What was fitted elsewhere is what is fitted here, and the study can be gone on with here.
     assert found.trials[0].validation == pytest.approx(LeapTS.fit(MODEL, FRAME).report_.best_validation, rel=1e-4)
     assert tune(MODEL, FRAME, TRIALS, study=study).trials == found.trials

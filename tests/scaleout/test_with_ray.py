@@ -26,18 +26,17 @@ from leapts.scaleout.with_ray import forecast_dataset  # noqa: E402
 
 @dataclass(frozen=True)
 class _Noted:
-    """Forecasts slowly, and leaves a note of every partition it does."""
+    """Forecasts slowly, and leaves a note of where each partition was begun."""
 
     forecaster: PartitionForecaster
     notes: Path
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        time.sleep(1)
-        forecast = self.forecaster(table)
         series = min(table["unique_id"].to_pylist())
-        with (self.notes / f"{series}-{os.getpid()}-{time.time_ns()}").open("w") as note:
-            note.write(ray.get_runtime_context().get_node_id())
-        return forecast
+        note = self.notes / f"{series}-{os.getpid()}-{time.time_ns()}"
+        note.write_text(ray.get_runtime_context().get_node_id())
+        time.sleep(1)
+        return self.forecaster(table)
 
 
 @pytest.mark.usefixtures("cluster")
@@ -79,7 +78,7 @@ def test_what_is_wrong_with_the_data_is_said_as_without_a_cluster(
     data.mkdir()
     pa.parquet.write_table(pa.concat_tables([table, table.slice(7, 1)]), data / "twice.parquet")
     with pytest.raises(DataError, match=r"1 row repeats an earlier one|1 rows? repeat"):
-        forecast_dataset(data, tmp_path / "out", PartitionForecaster(str(folders.model)), partitions=2)
+        forecast_dataset(data, tmp_path / "out", PartitionForecaster(str(folders.model)))
     assert not (tmp_path / "out").exists()
 
 
@@ -91,9 +90,12 @@ def test_a_lost_machine_loses_nothing_and_repeats_only_what_it_had_not_finished(
     forecaster = _Noted(PartitionForecaster(str(folders.model)), notes)
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(forecast_dataset, folders.data, out, forecaster, partitions=8)
-        while not job.done() and not any(note.read_text() == machine.node_id for note in notes.iterdir()):
+        finished: dict[str, int] = {}
+        there: set[str] = set()
+        while not job.done() and not (finished and there):
             time.sleep(0.02)
-        finished = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob(".forecast.*/part-*")}
+            finished = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob(".forecast.*/part-*")}
+            there = {note.name.split("-")[1] for note in notes.iterdir() if note.read_text() == machine.node_id}
         cluster.remove_node(machine, allow_graceful=False)
         done = job.result(300)
     assert 0 < len(finished) < done.partitions, "the machine was lost too late to matter"
@@ -101,4 +103,4 @@ def test_a_lost_machine_loses_nothing_and_repeats_only_what_it_had_not_finished(
     after = {path.name: path.stat().st_mtime_ns for path in out.iterdir()}
     assert {name: after[name] for name in finished} == finished
     repeats = len(list(notes.iterdir())) - done.partitions
-    assert 0 <= repeats <= 2, "no more than each of the lost machine's processors had in hand"
+    assert 0 <= repeats <= 3, "no more than each of the actors, which may all be there, had in hand"

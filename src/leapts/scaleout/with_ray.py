@@ -85,20 +85,20 @@ def forecast_dataset(
         destination = Destination.of(out, [described, partitions, *job])
         destination.parts.mkdir(exist_ok=True)
         work = _by_file if by_file else _by_exchange
-        written = work(files, columns, partitions, _Writer(forecast, destination), _actors(present))
+        written = work(files, columns, partitions, _Writer(forecast, destination), _actors(min(present, partitions)))
         with raised_plainly():
             done = pa.concat_tables(written.iter_batches(batch_format="pyarrow", batch_size=None))
     destination.finish()
     return Done(len(set(done["partition"].to_pylist())), int(np.sum(done["rows"].to_numpy())), exchanged=not by_file)
 
 
-def _actors(present: int) -> dict[str, Any]:
-    """How many actors, and where.
+def _actors(number: int) -> dict[str, Any]:
+    """So many actors, on all machines.
 
     Actors that hold whole processors would, on fewer machines than they were begun on, leave none for reading and
     spreading, without which no actor has anything to do.
     """
-    return {"concurrency": (1, present), "num_cpus": _SHARE_OF_AN_ACTOR, "scheduling_strategy": "SPREAD"}
+    return {"concurrency": number, "num_cpus": _SHARE_OF_AN_ACTOR, "scheduling_strategy": "SPREAD"}
 
 
 def processors() -> int:
