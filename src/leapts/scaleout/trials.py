@@ -11,8 +11,8 @@ from itertools import islice
 import torch
 
 from leapts.data.panel import Panel
-from leapts.errors import WorkerLostError
-from leapts.scaleout.with_ray import connected, processors, raised_plainly, ray
+from leapts.errors import LeapTSError, WorkerLostError
+from leapts.scaleout.with_ray import connected, processors, ray
 from leapts.tuning import Candidate, Outcome, fit_once
 
 # How often a trial is begun again whose process was lost: a trial that brings down its machine must not go on for ever.
@@ -68,9 +68,11 @@ def _never(_: float) -> bool:
 
 def _outcome(task: "ray.ObjectRef") -> Outcome:
     try:
-        with raised_plainly():
-            outcome: Outcome = ray.get(task)
-            return outcome
+        outcome: Outcome = ray.get(task)
+        return outcome
+    except ray.exceptions.RayTaskError as error:
+        # Raised as it would be without Ray.
+        raise error.cause if isinstance(error.cause, LeapTSError) else error from None
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.OutOfMemoryError) as error:
         raise WorkerLostError(
             f"the processes that fitted a trial were lost {_MORE_ATTEMPTS + 1} times; give the machines more memory, "

@@ -20,6 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
+from leapts import errors
 from leapts.errors import DataError, LeapTSError
 from leapts.scaleout.datasets import Destination, count_rows, hold_whole_series, parquet_files
 
@@ -86,8 +87,8 @@ def forecast_dataset(
         destination.parts.mkdir(exist_ok=True)
         work = _by_file if by_file else _by_exchange
         written = work(files, columns, partitions, _Writer(forecast, destination), _actors(min(present, partitions)))
-        with raised_plainly():
-            done = pa.concat_tables(written.iter_batches(batch_format="pyarrow", batch_size=None))
+        parts = written.iter_batches(batch_format="pyarrow", batch_size=None)
+        done = pa.concat_tables(_without_problems(iter(parts)))
     destination.finish()
     return Done(len(set(done["partition"].to_pylist())), int(np.sum(done["rows"].to_numpy())), exchanged=not by_file)
 
@@ -155,10 +156,15 @@ class _Writer:
     destination: Destination
 
     def __call__(self, number: int, content: Callable[[], pa.Table]) -> pa.Table:
-        file = self.destination.part(number)
-        if not file.exists():
-            self.destination.write(number, self.forecast(content()))
-        return pa.table({"partition": [number], "rows": [pa.parquet.read_metadata(file).num_rows]})
+        """What was done; an error is a part of it, because Ray would wrap it in its own."""
+        file, kind, problem = self.destination.part(number), "", ""
+        try:
+            if not file.exists():
+                self.destination.write(number, self.forecast(content()))
+            rows = pa.parquet.read_metadata(file).num_rows
+        except LeapTSError as error:
+            rows, kind, problem = 0, type(error).__name__, str(error)
+        return pa.table({"partition": [number], "rows": [rows], "kind": [kind], "problem": [problem]})
 
 
 class _PartitionActor:
@@ -190,20 +196,13 @@ def _numbered(table: pa.Table, id_col: str, partitions: int) -> pa.Table:
     return table.append_column(_PARTITION, pa.array(pd.util.hash_array(names) % partitions, pa.int64()))
 
 
-@contextmanager
-def raised_plainly() -> Iterator[None]:
-    """What a process of the cluster found wrong is raised as it would be without Ray."""
-    try:
-        yield
-    except Exception as error:
-        cause: BaseException | None = error
-        while cause is not None and not (
-            isinstance(cause, LeapTSError) and not isinstance(cause, ray.exceptions.RayError)
-        ):
-            cause = getattr(cause, "cause", None) or cause.__cause__
-        if cause is None:
-            raise
-        raise cause from error
+def _without_problems(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """What the actors did, until one of them found something wrong, which is then raised as it would be without Ray."""
+    for part in parts:
+        for kind, problem in zip(part["kind"].to_pylist(), part["problem"].to_pylist(), strict=True):
+            if kind:
+                raise getattr(errors, kind)(problem)
+        yield part
 
 
 def _quieten() -> None:
