@@ -11,7 +11,7 @@ RELEASE_READY := $(RELEASE)/.ready
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check peers format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean
+.PHONY: help demo test lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -60,6 +60,20 @@ $(PEERS_READY): pyproject.toml constraints.txt constraints-peers.txt
 peers: $(PEERS_READY) ## test the adapters with neuralforecast, Darts, sktime and statsforecast
 	$(PEERS)/bin/pytest --numprocesses 2 --dist worksteal tests/adapters tests/test_baselines.py
 
+# Ray and Spark are heavy beside what everybody needs, and their tests bring up a cluster: apart, and one after the other.
+CLUSTERS := .venv-clusters
+CLUSTERS_READY := $(CLUSTERS)/.ready
+
+$(CLUSTERS_READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(CLUSTERS)
+	$(CLUSTERS)/bin/python -m pip install --quiet --upgrade pip
+	$(CLUSTERS)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[ray,spark,tune]' \
+		beartype hypothesis pytest
+	@touch $@
+
+clusters: $(CLUSTERS_READY) ## test forecasts, training, searches and suites on Ray and Spark
+	$(CLUSTERS)/bin/pytest tests/scaleout tests/bench/test_scale.py
+
 format: $(READY) ## format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -102,4 +116,4 @@ bench-table: $(READY) ## render docs/benchmarks.md from the results, without tra
 	$(BIN)/python -m leapts_bench table
 
 clean: ## remove the virtual environments and the caches
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site $(RELEASE)
+	rm -rf $(VENV) $(PEERS) $(CLUSTERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site $(RELEASE)

@@ -11,6 +11,7 @@ from leapts_bench.results import Line
 
 # The machine the plan is made for, and how long a day's forecasts may take.
 _CORES, _MEMORY, _NETWORK = 16, 64e9, 1.25e9  # bytes, bytes a second: 10 Gbit/s
+_SHARED = 0.3  # of its memory, what Ray keeps rows in that are on their way
 _WINDOW = 3600.0
 _TIERS = {"1 million": 10**6, "100 million": 10**8, "10 billion": 10**10}
 _DAYS_KEPT = 30
@@ -60,9 +61,10 @@ class Costs:
         return max(1, math.ceil(series * self.seconds / _WINDOW / _CORES))
 
     def machines_that_exchange(self, series: float) -> int:
-        """The same when the rows have to cross the network first, in half of the window."""
+        """The same when all rows have to cross the network first, in half of the window, and are held in memory."""
         forecasting = series * self.seconds / (_WINDOW / 2) / _CORES
-        return max(1, math.ceil(max(forecasting, series * self.rows / (_WINDOW / 2) / _NETWORK)))
+        crossing = series * self.rows / (_WINDOW / 2) / _NETWORK
+        return max(1, math.ceil(max(forecasting, crossing, series * self.rows / (_MEMORY * _SHARED))))
 
 
 def write(line: Line, out: Path) -> None:
@@ -79,7 +81,9 @@ def render(line: Line) -> str:
             **config, repeats=line["repeats"], commit=str(line["commit"])[:10], torch=line["versions"]["torch"]
         ),
         _measured(costs),
-        _PLAN.format(cores=_CORES, memory=_MEMORY / 1e9, network=_NETWORK * 8 / 1e9, hours=_WINDOW / 3600),
+        _PLAN.format(
+            cores=_CORES, memory=_MEMORY / 1e9, network=_NETWORK * 8 / 1e9, hours=_WINDOW / 3600, shared=_SHARED
+        ),
         _plan(costs),
         _BOTTLENECKS.format(
             preparing=1 - costs.model / costs.seconds,
@@ -87,6 +91,7 @@ def render(line: Line) -> str:
             break_even=costs.start / costs.seconds,
             small=_time(1e6 * costs.seconds),
             middle=counted(costs.machines(1e8), "machine"),
+            middle_exchange=counted(costs.machines_that_exchange(1e8), "machine"),
             middle_rows=_bytes(1e8 * costs.rows),
             middle_bytes=_bytes(1e8 * costs.history),
             large=counted(costs.machines(1e10), "machine"),
@@ -179,17 +184,25 @@ In a program, `LeapTS.fit` joins a process group that is initialised already, by
     leapts predict model/ history/ --engine ray --address auto -o forecasts/
 
 `history/` is a folder of Parquet files, long, in any order; `forecasts/` becomes one. All machines see both, and
-the model, under the same names. Rows go to partitions by a hash of the series' name, so whole series come together;
-actors that have read the model once forecast a partition each. A partition that was written is not forecast again,
-neither when a machine is lost nor when the same command is given anew; `forecasts/` appears when all of them are
-there.
+the model, under the same names. Where no series is in two files, as far as the files' own statistics tell (the first
+and last names in them do not overlap) and none has more than two million rows, each file is a partition. Otherwise,
+or with `--partitions`, rows are exchanged: they go to partitions by a hash of the series' name, so that whole series
+come together. Actors that have read the model once forecast a partition each. A partition that was written is not
+forecast again, neither when a machine is lost nor when the same command is given anew; `forecasts/` appears when all
+of them are there.
 
 Underneath is one function, `leapts.scaleout.predict_partition(table, model)`, from an Arrow table to an Arrow table.
 Spark runs it through `mapInArrow`: [examples/spark_forecast.py](../examples/spark_forecast.py), `pip install
 'leapts[spark]'`. A model that mixes its series forecasts them together and cannot be spread: fit it with
 `mixing.kind = "none"`.
 
-`python -m leapts_bench run SUITE --engine ray [--address ...]` spreads the runs of a benchmark the same way.
+## Search and benchmark on a cluster
+
+    leapts tune sales.csv --horizon 24 --engine ray --address auto --study search.db --out best.toml
+    python -m leapts_bench run SUITE --engine ray --address auto
+
+As many trials, or runs, are under way as the cluster has processors. Each is put down when it ends, by the process that
+was started: what a lost machine was doing is done again elsewhere, what had ended is not.
 """
 
 _MEASURED = """
@@ -206,9 +219,10 @@ _PLAN = """
 
 A forecast is one series' whole horizon. A machine is taken to have {cores} cores, {memory:.0f} GB and {network:.0f}
 Gbit/s, and a day's forecasts to be due within {hours:.0f} hour of the data. *With an exchange*: files cut through
-series, so that half of the time goes to bringing their rows together across the network. Worked out from the
-figures above: nothing was run at these sizes, and what Ray or Spark adds of its own is not in them. Double the
-machines before you promise anything.
+series, so that half of the time goes to bringing their rows together across the network, and all rows are held in the
+{shared:.0%} of memory that Ray sets aside for them. It moves them to disk beyond that, which was not measured.
+Worked out from the figures above: nothing was run at these sizes, and what Ray or Spark adds of its own is not in
+them. Double the machines before you promise anything.
 """
 
 _BOTTLENECKS = """
@@ -220,9 +234,9 @@ forecasting {break_even:,.0f} series, so few large partitions beat many small on
 machine.
 
 **100 million.** {middle} for the hour if every file holds whole series. If not, {middle_rows} of rows
-({middle_bytes} as Parquet) change places each day, more than the memory of a machine: the exchange is the first
-bottleneck. Write the history partitioned by series, and forecast from files that hold no more than the look-back of
-each.
+({middle_bytes} as Parquet) change places each day, and the memory for them is the first bottleneck: {middle_exchange}.
+Write the history sorted by series into files of up to two million rows, with no more than the look-back of each
+series; then nothing is exchanged.
 
 **10 billion.** {large} for the hour without an exchange, {large_exchange} with one: by now it decides the bill.
 Then comes the storage: {large_bytes} read within the hour is {large_rate} a second, and {days} days of forecasts

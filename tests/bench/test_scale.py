@@ -1,6 +1,7 @@
 """The page on scale says what the measurement says."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -30,8 +31,10 @@ def test_machines_are_what_the_time_of_all_series_needs() -> None:
     assert COSTS.seconds == pytest.approx(5e-5)
     assert COSTS.machines(1) == 1
     assert COSTS.machines(1e10) == math.ceil(1e10 * 5e-5 / 3600 / 16)
-    # Half an hour at 1.25 GB/s a machine moves 2.25 TB.
-    assert COSTS.machines_that_exchange(1e10) == math.ceil(1e10 * 6000 / 2.25e12)
+    # Three tenths of 64 GB hold the rows of 3.2 million series.
+    assert COSTS.machines_that_exchange(1e10) == 3125
+    # Were the rows nothing, forecasting in half of the time would be left.
+    assert replace(COSTS, rows=0).machines_that_exchange(1e10) == math.ceil(1e10 * 5e-5 / 1800 / 16)
 
 
 def test_a_measurement_has_every_cost_and_none_is_nothing() -> None:

@@ -3,9 +3,11 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,8 +27,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _start(arguments: list[object]) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "leapts"]
+def _start(arguments: list[object], machine: Sequence[str] = ("--nproc-per-node", "2")) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "torch.distributed.run", *machine, "-m", "leapts"]
     return subprocess.Popen(
         [*command, *map(str, arguments)], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -71,6 +73,22 @@ def test_two_processes_give_the_model_of_one_and_the_first_alone_speaks(
     result = _finished(_start(["fit", data, *FIT, "--config", settings, "--out", tmp_path / "model"]))
     assert result.code == 0, result.err
     assert len(re.findall("^trained ", result.out, re.MULTILINE)) == 1
+    _assert_close(tmp_path / "model", alone)
+
+
+def test_two_machines_give_the_model_of_one_and_the_first_process_alone_speaks(
+    data: Path, settings: Path, alone: Path, tmp_path: Path
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    arguments: list[object] = ["fit", data, *FIT, "--config", settings, "--out", tmp_path / "model"]
+    common = ("--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", port)
+    agents = [_start(arguments, (*common, "--node-rank", rank)) for rank in ("0", "1")]
+    first, second = (_finished(agent) for agent in agents)
+    assert (first.code, second.code) == (0, 0), first.err + second.err
+    assert len(re.findall("^trained ", first.out, re.MULTILINE)) == 1
+    assert second.out == ""
     _assert_close(tmp_path / "model", alone)
 
 

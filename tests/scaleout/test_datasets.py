@@ -8,7 +8,7 @@ import pytest
 
 from leapts.cli import run
 from leapts.errors import DataError
-from leapts.scaleout.datasets import Destination, count_rows, parquet_files
+from leapts.scaleout.datasets import Destination, count_rows, hold_whole_series, parquet_files
 
 TABLE = pa.table({"x": [1, 2, 3]})
 
@@ -51,6 +51,30 @@ def test_hidden_files_are_nobodys_data(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="holds no Parquet files"):
         parquet_files(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("names", "whole"),
+    [
+        ([["a", "b", "a"], ["c"]], True),
+        ([["c"], ["a", "b"]], True),
+        ([["a", "b"], ["b", "c"]], False),
+        ([["a", "c"], ["b"]], False),  # it cannot be known from the ends
+        ([["a", "a", "a", "a"]], False),  # too large
+        ([[1, 2], [3]], True),
+    ],
+)
+def test_files_of_whole_series_are_known_by_their_ends(tmp_path: Path, names: list[list[object]], whole: bool) -> None:
+    for number, content in enumerate(names):
+        pa.parquet.write_table(pa.table({"id": content}), tmp_path / f"{number}.parquet", row_group_size=1)
+    assert hold_whole_series(parquet_files(tmp_path), "id", most_rows=3) is whole
+
+
+def test_files_that_do_not_say_what_is_in_them_may_share_series(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        pa.parquet.write_table(pa.table({"id": [name]}), tmp_path / f"{name}.parquet", write_statistics=False)
+    assert not hold_whole_series(parquet_files(tmp_path), "id", most_rows=3)
+    assert not hold_whole_series(parquet_files(tmp_path), "other", most_rows=3)
 
 
 @pytest.mark.parametrize("arguments", [["--engine", "ray"], ["--address", "auto"], ["--engine", "ray", "-o", "x"]])

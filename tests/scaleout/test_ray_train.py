@@ -1,8 +1,5 @@
 """Ray Train's workers, who bring a process group of their own, fit the model of one process."""
 
-import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,7 @@ import torch
 
 from leapts import LeapTS
 
-ray = pytest.importorskip("ray")
+pytest.importorskip("ray")
 pytest.importorskip("ray.train")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
@@ -22,24 +19,7 @@ from ray_training import train  # noqa: E402
 OPTIONS: dict[str, Any] = {"h": 6, "input_size": 12, "max_steps": 8, "batch_size": 33}
 
 
-@pytest.fixture
-def cluster() -> Iterator[None]:
-    """Two workers on this machine, with the sources of this test."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    # A controller beside the two workers.
-    ray.init(
-        num_cpus=3,
-        include_dashboard=False,
-        object_store_memory=100_000_000,
-        log_to_driver=False,
-        logging_level="ERROR",
-    )
-    yield
-    ray.shutdown()
-
-
-@pytest.mark.usefixtures("cluster")
+@pytest.mark.usefixtures("machine")  # two workers, and a controller beside them
 def test_two_workers_of_ray_train_fit_the_model_of_one_process(table: pa.Table, tmp_path: Path) -> None:
     data = tmp_path / "whole.parquet"
     pa.parquet.write_table(table, data)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LayoutName = Literal["auto", "long", "wide"]
 DuplicatesName = Literal["error", "first", "last"]
+Engine = Literal["local", "ray"]
 
 _TABLES = "leapts.tables"  # where the tables of --config wait for the command
 
@@ -118,6 +119,9 @@ Config = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
+Address = Annotated[
+    str | None, typer.Option(help="Of the Ray cluster, such as auto or ray://host:10001. [one on this machine]")
+]
 Levels = Annotated[
     list[float] | None, typer.Option("--level", help="An interval to give, in percent; may be repeated.")
 ]

@@ -1,7 +1,7 @@
 """`leapts predict`."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -12,8 +12,6 @@ from leapts.cli.terminal import is_terminal, say, write_bytes, write_json
 from leapts.data.catalogue import Dataset
 from leapts.data.wording import counted
 from leapts.errors import ConfigError
-
-Engine = Literal["local", "ray"]
 
 EXAMPLE = """\b
 Examples:
@@ -42,14 +40,12 @@ def predict(
         typer.Option(help="A CSV or Parquet file for the trace, one row for each leap; or JSON, for Perfetto."),
     ] = None,
     engine: Annotated[
-        Engine,
+        options.Engine,
         typer.Option(help="Where to work: here, or on a Ray cluster, from a folder of Parquet files to another."),
     ] = "local",
-    address: Annotated[
-        str | None, typer.Option(help="Of the Ray cluster, such as auto or ray://host:10001. [one on this machine]")
-    ] = None,
+    address: options.Address = None,
     partitions: Annotated[
-        int | None, typer.Option(min=1, help="How many parts an engine works in. [by the number of rows]")
+        int | None, typer.Option(min=1, help="How many parts an engine works in. [the files, or by the rows]")
     ] = None,
     threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
@@ -136,4 +132,5 @@ def predict_folder(
         "files": {"forecast": str(out)},
         "partitions": done.partitions,
         "rows": done.rows,
+        "exchanged": done.exchanged,
     }

@@ -13,12 +13,13 @@ from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table,
 from leapts.errors import ConfigError
 
 if TYPE_CHECKING:
-    from leapts.tuning import Tuned
+    from leapts.tuning import Engine, Tuned
 
 EXAMPLE = """\b
 Examples:
   leapts tune sales.csv --horizon 24 --trials 20 --out best.toml
   leapts tune sales.csv --horizon 24 --study search.db --out best.toml
+  leapts tune sales.csv --horizon 24 --engine ray --address auto --study search.db --out best.toml
   leapts fit sales.csv --config best.toml --out model/
 """
 
@@ -36,6 +37,10 @@ def tune(
     out: Annotated[
         Path | None, typer.Option(help="The TOML file to write the best options to. [standard output]")
     ] = None,
+    engine: Annotated[
+        options.Engine, typer.Option(help="Where to fit: here, one by one, or on a Ray cluster, a trial a processor.")
+    ] = "local",
+    address: options.Address = None,
     input_size: options.InputSize = None,
     freq: options.Freq = None,
     id_col: options.IdCol = "unique_id",
@@ -56,6 +61,10 @@ def tune(
     """Search for options that do better on held-out steps. What you give stays; what you leave out is searched."""
     if out is not None and not out.parent.is_dir():
         raise ConfigError(f"the folder {out.parent} does not exist; make it first")
+    if engine == "local" and address is not None:
+        raise ConfigError("--address goes with --engine ray; leave it out, or add it")
+    if engine == "ray" and threads > 1:
+        raise ConfigError("with --engine ray every trial has one processor; leave out --threads")
     from leapts import tuning
 
     options.use_threads(threads)
@@ -82,7 +91,13 @@ def tune(
     try:
         with TrainingBar(fits=trials) as bar:
             found = tuning.tune(
-                fitting.forecaster(reading), panel, trials, study=study, progress=bar, on_trial=bar.at_fit
+                fitting.forecaster(reading),
+                panel,
+                trials,
+                study=study,
+                progress=bar,
+                on_trial=bar.at_fit,
+                engine=_cluster(address) if engine == "ray" else None,
             )
     except KeyboardInterrupt:
         kept = f"the trials are in {study}: run the same command to go on" if study else "nothing is kept"
@@ -93,6 +108,12 @@ def tune(
 
         write_file(out, found.to_toml().encode())
     _show(found, out, time.perf_counter() - started, as_json=json)
+
+
+def _cluster(address: str | None) -> "Engine":
+    from leapts.scaleout.trials import FitOnCluster
+
+    return FitOnCluster(address)
 
 
 def _show(found: "Tuned", out: Path | None, seconds: float, *, as_json: bool) -> None:

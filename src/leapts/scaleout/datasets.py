@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -43,6 +44,27 @@ def count_rows(files: Sequence[Path]) -> int:
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path} cannot be read as Parquet ({error}); write it again, or take it away") from error
     return rows
+
+
+def hold_whole_series(files: Sequence[Path], id_col: str, most_rows: int) -> bool:
+    """Whether no series is in two files, and no file has more rows than these, from what stands at their ends.
+
+    A series is in one file alone if its name lies between the first and the last name of no other. Files that do not
+    say what is in them are taken to share series.
+    """
+    spans = []
+    for path in files:
+        about = pa.parquet.read_metadata(path)
+        if id_col not in about.schema.names or about.num_rows > most_rows:
+            return False
+        column = about.schema.names.index(id_col)
+        groups = [about.row_group(number).column(column).statistics for number in range(about.num_row_groups)]
+        if any(group is None or not group.has_min_max for group in groups):
+            return False
+        if groups:
+            spans.append((min(group.min for group in groups), max(group.max for group in groups)))
+    spans.sort()
+    return all(last < first for (_, last), (first, _) in pairwise(spans))
 
 
 @dataclass(frozen=True)
