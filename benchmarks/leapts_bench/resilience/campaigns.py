@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leapts_bench import results
-from leapts_bench.resilience import damage, hostile
+from leapts_bench.resilience import damage, faults, full_disk, hostile, replay
 from leapts_bench.resilience.outcome import Outcome
 
 FILE = "resilience.jsonl"
@@ -44,6 +44,33 @@ CAMPAIGNS = {
         damage.UNITS,
         damage.run,
         0,
+    ),
+    "kills": Campaign(
+        "A writer killed at any system call leaves the old or the new version, and the next one can be written.",
+        faults.KILL_UNITS,
+        faults.run_kills,
+        2000,
+    ),
+    "failing disks": Campaign(
+        "A writer told that the disk is full, over quota or broken, at any call, once or for good, says so plainly, "
+        "keeps the old version, and leaves no temporary file.",
+        faults.FAIL_UNITS,
+        faults.run_failures,
+        0,
+    ),
+    "full disks": Campaign(
+        "On a disk that is really full, on a read-only one and in a folder of somebody else, each writer and each "
+        "command says so in one line, keeps the old version, and leaves no temporary file.",
+        full_disk.UNITS,
+        full_disk.run,
+        0,
+    ),
+    "power cuts": Campaign(
+        "Whatever a power cut loses of what was not synced, what is read is the old or the new version, never a "
+        "mixture; what was finished stays.",
+        replay.UNITS,
+        replay.run,
+        10_000,
     ),
 }
 
