@@ -11,7 +11,7 @@ RELEASE_READY := $(RELEASE)/.ready
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean
+.PHONY: help demo test lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean resilience
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -114,6 +114,10 @@ bench-speed: $(READY) ## measure speed beside the peers that are installed; on a
 
 bench-table: $(READY) ## render docs/benchmarks.md from the results, without training
 	$(BIN)/python -m leapts_bench table
+
+SECONDS_AT_MOST ?= 36000
+resilience: $(READY) ## try to break it: what is not done of the long campaigns, then docs/reliability.md; needs strace and root
+	$(BIN)/python -m leapts_bench resilience --seconds $(SECONDS_AT_MOST)
 
 clean: ## remove the virtual environments and the caches
 	rm -rf $(VENV) $(PEERS) $(CLUSTERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site $(RELEASE)

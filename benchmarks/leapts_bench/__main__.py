@@ -7,6 +7,7 @@
     python -m leapts_bench search [DATASET ...]
     python -m leapts_bench speed [POINT ...] [--threads 1 2]
     python -m leapts_bench serve [--soak SECONDS] [--examples N]
+    python -m leapts_bench resilience [CAMPAIGN ...] [--seconds N]
 
 The data sets are in the folder that `LEAPTS_DATA` names.
 """
@@ -23,6 +24,9 @@ from leapts.errors import LeapTSError
 from leapts_bench import execution, recipes, results, tables
 from leapts_bench.cluster import work_on_cluster
 from leapts_bench.peers import PEERS, is_available
+from leapts_bench.resilience.campaigns import CAMPAIGNS
+from leapts_bench.resilience.campaigns import work as work_campaigns
+from leapts_bench.resilience.page import write_page
 from leapts_bench.runs import PeerDesign, parse_run
 from leapts_bench.search import LOG, search
 from leapts_bench.serve import measure as measure_server
@@ -55,6 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
                 recipes.write(results.read(options.results / LOG))
             case "serve":
                 _serve(options)
+            case "resilience":
+                return _resilience(options)
             case _:  # one run, handed over by `run`
                 print(execution.work(parse_run(sys.stdin.read()), options.target))
     except (LeapTSError, ImportError) as error:
@@ -93,7 +99,11 @@ def _parser() -> argparse.ArgumentParser:
     load.add_argument("--soak", type=int, default=0, metavar="SECONDS", help="of a long load, for the memory")
     load.add_argument("--examples", type=int, default=0, help="requests made up for each operation of the description")
     load.add_argument("--out", type=Path, default=_ROOT / "docs" / "serving.md")
-    for command in (run, status, table, look, fast, load):
+    hard = commands.add_parser("resilience", help="do the units of the campaigns that are not done, and write the page")
+    hard.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help=f"these alone: {', '.join(CAMPAIGNS)}")
+    hard.add_argument("--seconds", type=float, default=36_000, help="to stop after; 0: only write the page anew")
+    hard.add_argument("--out", type=Path, default=_ROOT / "docs" / "reliability.md")
+    for command in (run, status, table, look, fast, load, hard):
         command.add_argument("--results", type=Path, default=_RESULTS, help="the folder of the results")
     work = commands.add_parser("work")
     work.add_argument("target", type=Path)
@@ -137,6 +147,12 @@ def _serve(options: argparse.Namespace) -> None:
             tell=_tell,
         )
     write_table(options.results, options.out)
+
+
+def _resilience(options: argparse.Namespace) -> int:
+    failed = work_campaigns(options.campaigns, options.results, seconds=options.seconds, tell=_tell)
+    write_page(options.results, options.out)
+    return int(failed > 0)
 
 
 def _is_here(name: str) -> bool:

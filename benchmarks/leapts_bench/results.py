@@ -23,12 +23,16 @@ def append(path: Path, line: Line) -> None:
     """Add one line and have it on the disk before returning; several processes may do so at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(line, ensure_ascii=False) + "\n"
-    with path.open("a+b") as file:
+    with path.open("a+b", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        _cut_off_torn_line(file.fileno())
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
+        size = _cut_off_torn_line(file.fileno())
+        try:
+            _write_all(file.fileno(), text.encode())
+            os.fsync(file.fileno())
+        except BaseException:
+            # Whoever hears of an error will try again, and the line must not be there twice then.
+            os.ftruncate(file.fileno(), size)
+            raise
 
 
 def read(path: Path) -> list[Line]:
@@ -80,9 +84,16 @@ def _git(*arguments: str) -> str | None:
     return answer.stdout.strip() if answer.returncode == 0 else None
 
 
-def _cut_off_torn_line(descriptor: int) -> None:
+def _write_all(descriptor: int, content: bytes) -> None:
+    while content:
+        content = content[os.write(descriptor, content) :]
+
+
+def _cut_off_torn_line(descriptor: int) -> int:
+    """Leave whole lines alone; returns how long the file is then."""
     size = os.fstat(descriptor).st_size
     if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
-        return
+        return size
     whole, newline, _ = os.pread(descriptor, size, 0).rpartition(b"\n")
     os.ftruncate(descriptor, len(whole) + len(newline))
+    return len(whole) + len(newline)

@@ -138,7 +138,7 @@ class ModelConfig(RootOptions):
     control_size: Size = 16
     summary_size: Size = 16
     mask_sharpness: Annotated[float, Field(gt=0)] = 0.5
-    temporal_clip: tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0)]] = (0.05, 1.0)
+    temporal_clip: tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0, le=1e6)]] = (0.05, 1.0)
 
     @property
     def clusters(self) -> int:

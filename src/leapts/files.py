@@ -2,49 +2,81 @@
 
 import contextlib
 import ctypes
+import errno
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
+# What a system answers that knows no such operation, or not for such a thing; Windows opens no folders at all.
+_CANNOT = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
+_CANNOT |= {errno.EACCES, errno.EPERM} if os.name == "nt" else set()
+
 
 def write_file(target: Path, content: bytes) -> None:
-    """Put the content in place: written beside the target, synced, and moved there in one step."""
+    """Put the content in place: written beside the target, synced, and moved there in one step.
+
+    Raises:
+        OSError: Naming the target, which is then as it was.
+    """
     temporary = _beside(target)
-    try:
-        _write_synced(temporary, content)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
+    with _blamed_on(target):
+        try:
+            _write_synced(temporary, content)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    _sync_what_is_done(target.parent)
 
 
 def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
-    """Put a whole folder in place, instead of the one that is there, if any; a link to a folder stays a link."""
+    """Put a whole folder in place, instead of the one that is there, if any; a link to a folder stays a link.
+
+    Raises:
+        OSError: Naming the target, which is then as it was.
+    """
     target = target.resolve()
     temporary = _beside(target)
-    try:
-        temporary.mkdir()
-        for name, content in files.items():
-            _write_synced(temporary / name, content)
-        _sync_folder(temporary)
-        if target.exists():
-            _exchange(temporary, target)
-        else:
-            temporary.rename(target)
-        _sync_folder(target.parent)
-    finally:
-        # What is left under the temporary name is the half-written new folder or the old one, no longer wanted.
-        shutil.rmtree(temporary, ignore_errors=True)
+    with _blamed_on(target):
+        try:
+            temporary.mkdir()
+            for name, content in files.items():
+                _write_synced(temporary / name, content)
+            _sync_folder(temporary)
+            if target.exists():
+                _exchange(temporary, target)
+            else:
+                temporary.rename(target)
+            _sync_what_is_done(target.parent)
+        finally:
+            # What is left under the temporary name is the half-written new folder or the old one, no longer wanted.
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def move_file(source: Path, target: Path) -> None:
+    """Move a file that is written and synced to its place, for good."""
+    source.replace(target)
+    _sync_what_is_done(target.parent)
 
 
 def _beside(target: Path) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+
+
+@contextlib.contextmanager
+def _blamed_on(target: Path) -> Iterator[None]:
+    """Has an error name what the user asked for, not the temporary name that it befell."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            error.filename, error.filename2 = str(target), None
+        raise
 
 
 def _write_synced(path: Path, content: bytes) -> None:
@@ -55,27 +87,45 @@ def _write_synced(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename last through a power cut; some systems cannot, and need not, sync folders."""
-    with contextlib.suppress(OSError):
+    """Make the names in a folder last through a power cut; some systems cannot, and need not, sync folders."""
+    try:
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT:
+            raise
+
+
+def _sync_what_is_done(folder: Path) -> None:
+    """Sync a folder the new is in already; should that fail, a power cut may bring the old back, which is as whole."""
+    with contextlib.suppress(OSError):
+        _sync_folder(folder)
 
 
 def _exchange(one: Path, other: Path) -> None:
     """Swap two folders: in one step where the system can (Linux), in three quick ones elsewhere."""
-    if not _swap_in_one_step(one, other):
-        aside = _beside(other)
-        other.rename(aside)
+    if _swap_in_one_step(one, other):
+        return
+    aside = _beside(other)
+    other.rename(aside)
+    try:
         one.rename(other)
-        aside.rename(one)
+    except BaseException:
+        aside.rename(other)
+        raise
+    aside.rename(one)
 
 
 def _swap_in_one_step(one: Path, other: Path) -> bool:
-    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
+    """Whether it could be done; what stands in the way of any swap is raised."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if rename is None:
         return False
-    swapped: bool = rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0
-    return swapped
+    if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
+        return True
+    if (number := ctypes.get_errno()) in _CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), str(other))

@@ -83,18 +83,12 @@ def test_a_link_to_a_model_stays_a_link(model: LeapTS, saved: Path) -> None:
 def test_every_single_damaged_byte_of_the_configuration_is_caught(saved: Path) -> None:
     file = saved / CONFIG
     original = file.read_bytes()
-    expected = LeapTS.load(saved).predict()
     for place in range(0, len(original), 7):
         damaged = bytearray(original)
         damaged[place] ^= 0x01
         file.write_bytes(damaged)
-        try:
-            forecast = LeapTS.load(saved).predict()
-        except ModelFileError:
-            continue
-        # Only white space between values may change and leave the content as it was.
-        assert original[place : place + 1].isspace()
-        pd.testing.assert_frame_equal(forecast, expected)
+        with pytest.raises(ModelFileError):
+            LeapTS.load(saved)
 
 
 @pytest.mark.parametrize("place", [0, 8, 60, 2000, -1])

@@ -128,7 +128,10 @@ def _in_words(error: Exception) -> str:
 
 def _is_users_file(error: Exception) -> bool:
     """Whether a file or folder the user named cannot be used as it should."""
-    codes = (errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ENOENT, errno.ENOSPC, errno.ENOTDIR, errno.EROFS)
+    codes = (
+        *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR),
+        *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG),
+    )
     return isinstance(error, OSError) and error.filename is not None and error.errno in codes
 
 

@@ -142,7 +142,8 @@ class _ClusterLayout(nn.Module):
         order = None if clusters is None else torch.tensor(clusters).argsort(stable=True)
         self.register_buffer("order", order, persistent=False)
         self.register_buffer("position", None if order is None else order.argsort(), persistent=False)
-        self.counts = None if clusters is None else torch.bincount(torch.tensor(clusters)).tolist()
+        # Plain numbers, even of a model that is only planned, whose tensors hold none.
+        self.counts = None if clusters is None else torch.bincount(torch.tensor(clusters, device="cpu")).tolist()
 
     def sort(self, x: Float[Tensor, "variates ..."]) -> Float[Tensor, "variates ..."]:
         """Cluster after cluster."""

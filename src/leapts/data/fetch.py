@@ -3,7 +3,6 @@
 import hashlib
 import http.client
 import os
-import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 from leapts.data.catalogue import Dataset, StoredFile
 from leapts.data.wording import listed, quoted
 from leapts.errors import DownloadError
+from leapts.files import move_file, write_file
 
 Progress = Callable[[int, int | None], None]
 
@@ -114,7 +114,7 @@ def download(
             "what has arrived is kept"
         ) from error
     _require_checksum(part, checksum, url)
-    part.replace(target)
+    move_file(part, target)
     return target
 
 
@@ -219,10 +219,8 @@ def _adopt_part(dataset: Dataset, files: list[StoredFile], from_dir: Path, folde
                 f"{source} does not have the checksum {file.checksum} of {dataset.name}; it is another "
                 "version, or damaged: copy it again"
             )
-        target, part = folder / file.name, folder / (file.name + ".part")
-        shutil.copyfile(source, part)
-        part.replace(target)
-        return [target]
+        write_file(folder / file.name, source.read_bytes())
+        return [folder / file.name]
     if files[0].part != dataset.parts[0]:
         return []  # M4's test part, say, is of use but not needed
     raise DownloadError(f"{from_dir} holds none of {listed(file.name for file in files)} of {dataset.name}")

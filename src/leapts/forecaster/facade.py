@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from pydantic import ValidationError, validate_call
 
 from leapts.data.filling import Fill
 from leapts.data.frames import forecast_frame
 from leapts.data.options import Duplicates, Layout, PanelOptions
 from leapts.data.panel import Panel
 from leapts.data.validation import read_panel, require_length
-from leapts.errors import ConfigError, NotFittedError
+from leapts.errors import ConfigError, ModelFileError, NotFittedError
 from leapts.forecaster import folder
 from leapts.forecaster.backtest import backtest, coverage_reached
 from leapts.forecaster.fitted import Fitted, PanelForecast
@@ -240,7 +241,13 @@ class LeapTS:
             ModelFileError: When it is not one, is damaged, or was written by a newer version.
         """
         fitted, params = folder.load(Path(path))
-        model = cls(**params)
+        model = cls.__new__(cls)
+        try:
+            # The signature says what each option may be; a folder may say anything.
+            validate_call(config={"strict": True})(cls.__init__)(model, **params)
+        except (ValidationError, TypeError) as error:
+            why = " ".join(str(error).split())[:200]
+            raise ModelFileError(f"{path} does not hold options of a model ({why}); fit or copy it again") from error
         model._fitted = fitted
         return model
 

@@ -15,7 +15,7 @@ from leapts.data.scaling import Scaler
 from leapts.data.validation import require_length
 from leapts.data.windows import AlignedWindows, Windows
 from leapts.data.wording import counted, listed, quoted
-from leapts.errors import ConfigError, DataError
+from leapts.errors import ConfigError, DataError, TrainingError
 from leapts.forecaster.picking import Pick
 from leapts.intervals import ConformalScores
 from leapts.training import TrainingReport
@@ -75,6 +75,7 @@ class Fitted:
 
         Raises:
             DataError: When a series is too short, or the model needs its own series and these are others.
+            TrainingError: When the weights are such that no number comes out.
         """
         panel = self.accepted(panel)
         scaler = self.scaler_for(panel)
@@ -89,6 +90,7 @@ class Fitted:
         parts = [self.model.forecast(batch, record=record) for batch in batches]
         merged = torch.cat([part.values.flatten(0, 1) for part in parts])
         coarse = [part.coarse.flatten(0, 1) for part in parts if part.coarse is not None]
+        _require_numbers(merged, panel)
         traces = [part.trace.arranged(lambda x: x.flatten(0, 1)) for part in parts if part.trace is not None]
         return PanelForecast(
             panel=panel,
@@ -187,6 +189,15 @@ def _standardised(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:
         series = int(torch.searchsorted(panel.offsets, row, right=True)) - 1
         raise DataError(too_far(panel.series[series], float(panel.values[row])))
     return values
+
+
+def _require_numbers(values: Float32[Tensor, "series h"], panel: Panel) -> None:
+    bad = (~values.isfinite()).any(1).nonzero()
+    if len(bad):
+        raise TrainingError(
+            f"the forecast of series {quoted(panel.series[int(bad[0])])} is not a number: "
+            "the weights are damaged, or training ran away; fit again"
+        )
 
 
 def too_far(series: str | int, value: float) -> str:

@@ -19,13 +19,21 @@ from torch import Tensor
 
 from leapts.assembly import build_model
 from leapts.config import ModelConfig, TrainingConfig
-from leapts.data.panel import FrameStyle, Panel
+from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.errors import LeapTSError, ModelFileError
 from leapts.files import write_folder
 from leapts.forecaster.card import model_card
+from leapts.forecaster.contents import (
+    LARGEST_CONFIG,
+    Contents,
+    laid_out,
+    parse,
+    regular_file,
+    require_numbers,
+    require_shapes,
+)
 from leapts.forecaster.fitted import Fitted
-from leapts.forecaster.picking import Pick
 from leapts.intervals import ConformalScores
 from leapts.training import TrainingReport
 
@@ -61,9 +69,7 @@ def save(fitted: Fitted, params: dict[str, Any], path: Path) -> None:
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
     }
     config["sha256"] = _digest(config)
-    text = json.dumps(config, indent=1, ensure_ascii=False)
-    card = model_card(fitted)
-    write_folder(path, {CONFIG: text.encode(), WEIGHTS: weights, CARD: card.encode()})
+    write_folder(path, {CONFIG: laid_out(config), WEIGHTS: weights, CARD: model_card(fitted).encode()})
 
 
 def require_place(path: Path) -> None:
@@ -99,13 +105,15 @@ def load(path: Path) -> tuple[Fitted, dict[str, Any]]:
         ModelFileError: Naming the file and what is wrong with it.
     """
     config = _read_config(path)
-    weights = _read(path / WEIGHTS)
-    if hashlib.sha256(weights).hexdigest() != config["weights_sha256"]:
+    weights = regular_file(path / WEIGHTS)
+    if hashlib.sha256(weights).hexdigest() != config.get("weights_sha256"):
         raise ModelFileError(f"{path / WEIGHTS} is damaged, or belongs to another model; copy the folder again")
     try:
-        return _fitted(config, safetensors.torch.load(weights)), config["params"]
-    except (SafetensorError, LeapTSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise ModelFileError(f"{path} does not hold together as a model ({error}); fit or copy it again") from error
+        contents = Contents.model_validate_json(laid_out(config))
+        return _fitted(contents, safetensors.torch.load(weights)), contents.params
+    except (SafetensorError, LeapTSError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise ModelFileError(f"{path} does not hold together as a model ({why}); fit or copy it again") from error
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -113,28 +121,18 @@ def _read_config(path: Path) -> dict[str, Any]:
         what = "is not a folder" if path.exists() else "does not exist"
         raise ModelFileError(f"{path} {what}; give the folder that a fit wrote")
     file = path / CONFIG
-    try:
-        config: Any = json.loads(_read(file))
-    except ValueError as error:
-        raise ModelFileError(f"{file} is not JSON ({error}); copy the folder again") from error
-    schema = config.get("schema") if isinstance(config, dict) else None
-    if not isinstance(config, dict) or not isinstance(schema, int):
-        raise ModelFileError(f"{file} is not a LeapTS configuration; give the folder that a fit wrote")
-    if schema > SCHEMA:
+    weights = path / WEIGHTS
+    content = regular_file(file, max(LARGEST_CONFIG, weights.stat().st_size if weights.is_file() else 0))
+    config = parse(content, file)
+    if config["schema"] > SCHEMA:
         raise ModelFileError(
-            f"{path} was written by a newer LeapTS (schema {schema}, this one knows {SCHEMA}); upgrade leapts"
+            f"{path} was written by a newer LeapTS (schema {config['schema']}, this one knows {SCHEMA}); upgrade leapts"
         )
-    if config.pop("sha256", None) != _digest(config):
+    # Values that are the same but laid out otherwise, or given twice, are damage too.
+    is_whole = laid_out(config) == content
+    if config.pop("sha256", None) != _digest(config) or not is_whole:
         raise ModelFileError(f"{file} is damaged, or was changed by hand; copy the folder again")
     return config
-
-
-def _read(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        reason = error.strerror or error
-        raise ModelFileError(f"{file} cannot be read ({reason}); give the folder that a fit wrote") from error
 
 
 def _digest(config: dict[str, Any]) -> str:
@@ -152,31 +150,32 @@ def _tensors(fitted: Fitted) -> dict[str, Tensor]:
     return tensors
 
 
-def _fitted(config: dict[str, Any], tensors: dict[str, Tensor]) -> Fitted:
-    model_config, data = ModelConfig(**config["model"]), config["data"]
-    clusters = None if config["clusters"] is None else tuple(config["clusters"])
-    model = build_model(model_config, seed=0, clusters=clusters).float()
+def _fitted(contents: Contents, tensors: dict[str, Tensor]) -> Fitted:
+    config, data, clusters = ModelConfig(**contents.model), contents.data, contents.clusters
+    require_shapes(tensors, config, contents)
+    require_numbers(tensors, config.input_size)
+    model = build_model(config, seed=0, clusters=clusters).float()
     model.load_state_dict(_under("model.", tensors))
     scores = _under("scores.", tensors)
     first: np.ndarray[Any, Any] = tensors["tail.first"].numpy()
     return Fitted(
-        config=model_config,
-        training=TrainingConfig(**config["training"]),
+        config=config,
+        training=TrainingConfig(**contents.training),
         model=model,
         clusters=clusters,
         scaler=Scaler(tensors["scaler.mean"], tensors["scaler.deviation"]),
         tail=Panel(
             values=tensors["tail.values"],
             offsets=tensors["tail.offsets"],
-            series=tuple(data["series"]),
-            first=first.astype(data["stamps"]),
-            freq=data["freq"],
-            zone=data["zone"],
-            style=FrameStyle(**data["style"]),
+            series=data.series,
+            first=first.astype(data.stamps),
+            freq=data.freq,
+            zone=data.zone,
+            style=data.style,
         ),
-        pad_short=config["pad_short"],
-        report=TrainingReport.from_dict(config["report"]),
-        picks=tuple(Pick(**pick) for pick in config["picks"]),
+        pad_short=contents.pad_short,
+        report=TrainingReport.from_dict(contents.report),
+        picks=contents.picks,
         scores=ConformalScores.from_tensors(scores) if scores else None,
     )
 
