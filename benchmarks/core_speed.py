@@ -1,6 +1,8 @@
 """How close the model is to its own matrix products: ratios in one run, one thread.
 
-    python benchmarks/core_speed.py [--rounds 15] [--out benchmarks/results/core_speed.jsonl]
+    python benchmarks/core_speed.py [--rounds 15] [--record]
+
+With `--record` the figures become a line of the results, and the page on the core's speed is rendered anew.
 
 Every product that the sparse forward executes is recorded with its operands and replayed bare; the forward's time over
 the replay's is the price of everything else; the same ratio is given for the chosen heads alone, whatever the number of
@@ -26,6 +28,8 @@ import recording
 from leapts.assembly import build_model
 from leapts.config import ModelConfig
 from leapts.core import LeapTSModel, layers, segments
+from leapts.files import write_file
+from leapts_bench import results
 
 LOOKBACK, HORIZON, WINDOWS = 96, 60, 32
 CONFIG = ModelConfig(h=HORIZON, input_size=LOOKBACK, hidden_size=64, control_size=16)
@@ -33,6 +37,10 @@ LIMITS = {7: 3.0, 321: 1.7}
 ALL_HEADS = "all heads at once for few rows"
 CHOSEN_PRODUCTS = "products of the chosen heads"
 T = TypeVar("T")
+
+_ROOT = Path(__file__).parents[1]
+RESULTS = _ROOT / "benchmarks" / "results" / "core_speed.jsonl"
+PAGE = _ROOT / "docs" / "decisions" / "speed-of-the-core.md"
 TRAINING_LIMIT = 4.0
 
 
@@ -223,11 +231,38 @@ def show(figures: dict[str, Any]) -> None:
         print(f"  without {trick:36} x {factor:4.2f}")
 
 
+def rendered(page: str, lines: list[results.Line]) -> str:
+    """The page with the figures of every run in its tables."""
+    # Runs of before the light view measured other tricks; their figures are in the file.
+    runs = [line for line in lines if "chosen_head_over_products" in line["sizes"][0]]
+    ratios = ["| measured at | size | forward / products | chosen head alone | step / dense | forward / DLinear |"]
+    ratios += ["|---|---|---|---|---|---|"]
+    for line in runs:
+        for size in line["sizes"]:
+            keys = ("sparse_over_products", "chosen_head_over_products", "training_over_dense", "sparse_over_dlinear")
+            figures = " | ".join(f"{size[key]:.2f}" for key in keys)
+            ratios.append(f"| `{line['commit'][:7]}` | {size['windows']} x {size['variates']} | {figures} |")
+    few, many = runs[-1]["sizes"]
+    tricks = ["| trick | 32 x 7 | 32 x 321 |", "|---|---|---|"]
+    tricks += [
+        f"| {trick} | {factor:.2f} | {many['slower_without'][trick]:.2f} |"
+        for trick, factor in few["slower_without"].items()
+    ]
+    return _between(_between(page, "ratios", ratios), "tricks", tricks)
+
+
+def _between(page: str, name: str, table: list[str]) -> str:
+    """The page with a table between the two marks of its name."""
+    before, _, rest = page.partition(f"<!-- {name} -->\n")
+    _, _, after = rest.partition(f"<!-- end of {name} -->\n")
+    return "".join([before, f"<!-- {name} -->\n", *(f"{row}\n" for row in table), f"<!-- end of {name} -->\n", after])
+
+
 def main() -> None:
     """Measure both sizes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15, help="alternations between the candidates")
-    parser.add_argument("--out", type=Path, help="append the figures to this file, as one JSON line")
+    parser.add_argument("--record", action="store_true", help="keep the figures, and render the page that shows them")
     options = parser.parse_args()
     torch.set_num_threads(1)
     peak = peak_rate()
@@ -236,9 +271,10 @@ def main() -> None:
     for variates in LIMITS:
         sizes.append(measure(variates, options.rounds))
         show(sizes[-1])
-    if options.out:
+    if options.record:
         figures = {"config": CONFIG.model_dump(mode="json"), "seed": 0, "rounds": options.rounds}
-        recording.append(options.out, {**figures, "peak_flops": peak, "sizes": sizes})
+        recording.append(RESULTS, {**figures, "peak_flops": peak, "sizes": sizes})
+        write_file(PAGE, rendered(PAGE.read_text(encoding="utf-8"), results.read(RESULTS)).encode())
 
 
 if __name__ == "__main__":
