@@ -1,5 +1,8 @@
 """A search keeps to what is left open, loses nothing when stopped, and finds what a fit can repeat."""
 
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +12,13 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from leapts import ConfigError, LeapTS
+from leapts.data.panel import Panel
 from leapts.training import TrainingStep
 from tests.forecaster.frames import H, make_forecaster, make_frame
 
 optuna = pytest.importorskip("optuna")
 
-from leapts.tuning import Tuned, tune  # noqa: E402
+from leapts.tuning import Candidate, Outcome, Tuned, fit_once, tune  # noqa: E402
 
 
 def quick(**options: Any) -> LeapTS:
@@ -77,6 +81,41 @@ def test_a_resumed_search_is_the_one_that_was_not_interrupted(
     assert resumed.best.get_params() == found.best.get_params()
     assert tune(quick(), frame, trials=9, study=study, on_trial=began.append).trials == found.trials
     assert len(began) == 10
+
+
+def _two_at_a_time(panel: Panel, candidates: Iterator[Candidate]) -> Generator[Outcome, None, None]:
+    """Ends the younger one first, and does not ask whether a trial is hopeless."""
+    while pair := list(islice(candidates, 2)):
+        for candidate in reversed(pair):
+            yield fit_once(replace(candidate, is_hopeless=lambda _: False), panel)
+
+
+def test_an_engine_may_fit_several_at_a_time_and_end_them_in_any_order(
+    found: Tuned, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    study = tmp_path / "search.db"
+    began: list[int] = []
+    together = tune(quick(), frame, trials=5, study=study, engine=_two_at_a_time, on_trial=began.append)
+    assert began == [1, 2, 3, 4, 5] == [trial.number for trial in together.trials]
+    assert together.trials[0] == found.trials[0]
+    assert len({str(trial.options) for trial in together.trials}) == 5
+    assert not any(trial.pruned for trial in together.trials)
+    assert tune(quick(), frame, trials=6, study=study).trials[:5] == together.trials
+
+
+def test_what_ended_before_an_engine_broke_off_is_kept(frame: pd.DataFrame, tmp_path: Path) -> None:
+    study = tmp_path / "search.db"
+
+    def breaks_off(panel: Panel, candidates: Iterator[Candidate]) -> Generator[Outcome, None, None]:
+        outcomes = _two_at_a_time(panel, candidates)
+        yield from islice(outcomes, 3)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(quick(), frame, trials=4, study=study, engine=breaks_off)
+    began: list[int] = []
+    assert len(tune(quick(), frame, trials=4, study=study, on_trial=began.append).trials) == 4
+    assert began == [4]
 
 
 def test_a_killed_trial_is_done_again(frame: pd.DataFrame, tmp_path: Path) -> None:

@@ -56,6 +56,19 @@ def test_a_missing_folder_is_found_before_the_search(leapts: Leapts, data: Path,
         assert "does not exist; make it first" in result.error_line
 
 
+def test_options_of_a_cluster_go_together(leapts: Leapts, data: Path) -> None:
+    assert "goes with --engine ray" in leapts("tune", data, *FEW, "--address", "auto").error_line
+    assert "leave out --threads" in leapts("tune", data, *FEW, "--engine", "ray", "--threads", 2).error_line
+
+
+def test_a_missing_cluster_is_named(leapts: Leapts, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("leapts.scaleout.trials", "leapts.scaleout.with_ray"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    result = leapts("tune", data, *FEW, "--engine", "ray")
+    assert (result.code, "pip install 'leapts[ray]'" in result.error_line) == (2, True)
+
+
 def test_a_missing_extra_is_named(leapts: Leapts, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     result = leapts("tune", data, *FEW)
