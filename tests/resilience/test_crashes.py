@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from leapts import files
-from leapts_bench import results
 from leapts_bench.resilience import faults, full_disk, replay
 from leapts_bench.resilience.operations import FEW, OPERATIONS
 
@@ -33,7 +32,7 @@ def test_a_failing_disk_is_told_and_costs_nothing(unit: str, tmp_path: Path) -> 
 
 @traced
 def test_a_line_that_stays_after_an_error_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results.os, "ftruncate", lambda *_: None)
+    monkeypatch.setattr("os.ftruncate", lambda *_: None)
     assert faults.run_failures("append EIO", tmp_path, stride=2).failures
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leapts_bench import results
-from leapts_bench.resilience import damage, faults, full_disk, hostile, replay
+from leapts_bench.resilience import damage, dirty, faults, full_disk, hostile, replay
 from leapts_bench.resilience.outcome import Outcome
 
 FILE = "resilience.jsonl"
@@ -32,6 +32,13 @@ class Campaign:
 
 
 CAMPAIGNS = {
+    "dirty data": Campaign(
+        "Whatever is wrong with the data, through every door: the forecast of the clean data (numbers, where the data are "
+        "others), or an error in one line that names the place and the cure; no silent NaN, no traceback, no hang.",
+        dirty.UNITS,
+        dirty.run,
+        10_000,
+    ),
     "hostile folders": Campaign(
         "A forged model folder is refused or harmless: nothing is imported, run, written or connected to, "
         "within a second of processor time and 200 MB.",

@@ -31,6 +31,9 @@ FOREIGN_MAGIC = {
     b"BZh": "a bzip2 archive",
     b"\xfd7zXZ": "an xz archive",
 }
+_UNZIPPED_AT_A_TIME = 1 << 22
+_ALWAYS_UNZIPPED = 1 << 26  # bytes that are unpacked without asking
+_MOST_UNZIPPED = 100  # times the size of the packed data; tables of numbers reach ten or twenty
 NULL_SPELLINGS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
 
@@ -139,11 +142,26 @@ def _read_bytes(content: bytes, name: str, id_col: str) -> Table:
 
 
 def unzipped(content: bytes, name: str) -> bytes:
-    """The content of gzip data; `name` is what messages call them."""
+    """The content of gzip data; `name` is what messages call them.
+
+    Raises:
+        DataError: When they are damaged, or unpack to more than any table would.
+    """
+    parts: list[bytes] = []
+    size = 0
     try:
-        return gzip.decompress(content)
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            while part := file.read(_UNZIPPED_AT_A_TIME):
+                parts.append(part)
+                size += len(part)
+                if size > _ALWAYS_UNZIPPED and size > _MOST_UNZIPPED * len(content):
+                    raise DataError(
+                        f"{name}: the gzip data unpack to more than {_MOST_UNZIPPED} times their size, as no table "
+                        "does; unpack the file and look at it"
+                    )
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{name}: the gzip data are cut off or damaged ({error}); copy the file again") from error
+    return b"".join(parts)
 
 
 def _read_parquet(content: bytes, name: str, id_col: str) -> Table:
