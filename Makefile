@@ -57,8 +57,9 @@ $(PEERS_READY): pyproject.toml constraints.txt constraints-peers.txt
 		--editable '.[neural,darts,sktime,stats]' beartype hypothesis polars pytest pytest-xdist
 	@touch $@
 
-peers: $(PEERS_READY) ## test the adapters with neuralforecast, Darts, sktime and statsforecast
-	$(PEERS)/bin/pytest --numprocesses 2 --dist worksteal tests/adapters tests/test_baselines.py
+peers: $(PEERS_READY) ## test the adapters with neuralforecast, Darts, sktime and statsforecast, and the frames of pandas 2
+	$(PEERS)/bin/pytest --numprocesses 2 --dist worksteal tests/adapters tests/test_baselines.py tests/data \
+		tests/forecaster/test_kinds.py
 
 # Ray and Spark are heavy beside what everybody needs, and their tests bring up a cluster: apart, and one after the other.
 CLUSTERS := .venv-clusters
