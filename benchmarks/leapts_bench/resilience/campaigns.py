@@ -33,8 +33,8 @@ class Campaign:
 
 CAMPAIGNS = {
     "dirty data": Campaign(
-        "Whatever is wrong with the data, through every door: the forecast of the clean data (numbers, where the data are "
-        "others), or an error in one line that names the place and the cure; no silent NaN, no traceback, no hang.",
+        "Whatever is wrong with the data, through every door: the forecast of the clean data (numbers, where the data "
+        "are others), or an error in one line that names the place and the cure; no silent NaN, no traceback, no hang.",
         dirty.UNITS,
         dirty.run,
         10_000,
