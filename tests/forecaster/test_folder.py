@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from leapts import LeapTS, ModelFileError
+from leapts.forecaster import folder
+from leapts.forecaster.contents import laid_out
 from leapts.forecaster.folder import CARD, CONFIG, WEIGHTS
 from tests.forecaster.frames import APART, JOINT, make_forecaster, make_frame
 
@@ -147,4 +149,14 @@ def test_missing_files_are_named(saved: Path, tmp_path: Path) -> None:
         LeapTS.load(saved / CONFIG)
     (saved / WEIGHTS).unlink()
     with pytest.raises(ModelFileError, match=r"model\.safetensors cannot be read \(No such file"):
+        LeapTS.load(saved)
+
+
+def test_a_zone_that_is_none_is_refused(saved: Path) -> None:
+    config = json.loads((saved / CONFIG).read_text())
+    config["data"]["zone"] = "V2000000000"
+    del config["sha256"]
+    config["sha256"] = folder._digest(config)
+    (saved / CONFIG).write_bytes(laid_out(config))
+    with pytest.raises(ModelFileError, match="does not hold together as a model"):
         LeapTS.load(saved)

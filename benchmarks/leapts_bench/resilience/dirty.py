@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def run(unit: str, folder: Path, *, most: int | None = None) -> Outcome:
     outcome = Outcome()
     with _server(folder / "model") if unit == "server" else contextlib.nullcontext("") as address:
         expected = through(unit, clean(), folder, address)["values"]
-        for defect in list(defects())[:most]:
+        for defect in islice(defects(), most):
             if unit == "server":
                 judge(defect, through(unit, defect.content, folder, address), expected, outcome)
                 continue

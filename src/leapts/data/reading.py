@@ -4,7 +4,9 @@ import gzip
 import io
 import sys
 import zlib
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,10 +55,15 @@ class Table:
     kind: FrameKind
     is_text: bool = False
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The names of the columns, in order."""
         return [str(name) for name in self.frame.columns]
+
+    @cached_property
+    def _native_names(self) -> dict[str, Any]:
+        """What the frame itself calls its columns; looked up once, for there may be thousands."""
+        return dict(zip(self.columns, self.frame.columns, strict=True))
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -67,11 +74,10 @@ class Table:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One column as Arrow data; mixed Python objects become text, for validation to refuse."""
-        native_name = self.frame.columns[self.columns.index(name)]
-        series = self.frame.get_column(native_name)
+        series = self.frame.get_column(self._native_names[name])
         try:
             data = series.to_arrow()
-        except (pa.ArrowException, TypeError, ValueError):
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
             data = pa.array([None if value is None else str(value) for value in series.to_list()])
         return data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
 
@@ -251,6 +257,6 @@ def _table(frame: Any, name: str, *, kind: FrameKind, is_text: bool) -> Table:
 
 
 def _refuse_repeats(columns: list[str], name: str) -> None:
-    repeated = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
+    repeated = [column for column, count in Counter(columns).items() if count > 1]
     if repeated:
         raise DataError(f"{name}: the header repeats {listed(repeated)}; give every column its own name")

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import pandas as pd
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
@@ -120,6 +121,8 @@ def require_shapes(tensors: Mapping[str, Tensor], config: ModelConfig, contents:
     """
     series = len(contents.data.series)
     parse_frequency(contents.data.freq)
+    if contents.data.zone is not None:
+        pd.Timestamp(0, tz="UTC").tz_convert(contents.data.zone)
     with torch.device("meta"):
         model = build_model(config, seed=0, clusters=contents.clusters)
     shapes = {f"model.{name}": (value.shape, torch.float32) for name, value in model.state_dict().items()}
