@@ -179,16 +179,7 @@ def _wrk(server: _Process, script: Path, connections: int, seconds: int) -> list
 def _loaded(server: _Process, script: Path, connections: int, seconds: int) -> dict[str, Any]:
     """What the load generator saw, and what the server used."""
     before = server.cpu_seconds()
-    command = [
-        "wrk",
-        "-t1",
-        f"-c{connections}",
-        f"-d{seconds}s",
-        "--latency",
-        "-s",
-        str(script),
-        server.address + _PATH,
-    ]
+    command = _wrk(server, script, connections, seconds)
     text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=seconds + 60).stdout
     used = server.cpu_seconds() - before
     seen = parsed(text)
