@@ -37,7 +37,11 @@ _MODELS: dict[str, tuple[Options, dict[str, Options]]] = {
     "DLinear": ({"moving_avg_window": 25}, {}),
     "TSMixer": (
         {"n_block": 2, "ff_dim": 64, "dropout": 0.9},
-        {"Weather": {"n_block": 4, "ff_dim": 32, "dropout": 0.3}, "Electricity7": {"n_block": 4, "dropout": 0.7}},
+        {
+            "ETTh2": {"n_block": 4, "ff_dim": 8},
+            "Weather": {"n_block": 4, "ff_dim": 32, "dropout": 0.3},
+            "Electricity7": {"n_block": 4, "dropout": 0.7},
+        },
     ),
     "TimeMixer": (_TIMEMIXER, {"Weather": {"e_layers": 3}}),
     "iTransformer": (
