@@ -7,7 +7,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +61,7 @@ def judge(defect: Defect, found: Forecast, expected: list[float], outcome: Outco
     """The same numbers, any numbers where the data are others, or a refusal that helps."""
     if "refused" in found:
         message = found["refused"]
-        helps = "\n" not in message and len(message) < 1000 and any(mark in message for mark in (";", " needs ", "("))
-        if helps:
+        if helps(message):
             outcome.count("refused, with place and cure")
         else:
             outcome.fail(f"{defect.name}: a message that does not help: {message}")
@@ -72,6 +71,11 @@ def judge(defect: Defect, found: Forecast, expected: list[float], outcome: Outco
         outcome.fail(f"{defect.name}: another forecast than from clean data, without a word")
     else:
         outcome.count("the forecast of the clean data" if defect.may == "same" else "numbers")
+
+
+def helps(message: str) -> bool:
+    """Whether a refusal is one line, not too long, and goes on to the cure after what is wrong."""
+    return "\n" not in message and len(message) < 1000 and any(mark in message for mark in (";", " needs ", "("))
 
 
 def through(door: str, content: bytes, folder: Path, address: str) -> Forecast:
@@ -147,33 +151,40 @@ def _server(model: Path) -> Iterator[str]:
         thread.join(60)
 
 
-def _made_up(model: LeapTS, seed: int, count: int) -> Outcome:
+def _made_up(model: LeapTS, seed: int, most: int) -> Outcome:
     """Frames with one to three things done to them at random: numbers come out, or a refusal."""
     outcome = Outcome()
-    for number in range(count):
-        rng = np.random.default_rng([seed, number])
-        frame = waves(length=int(rng.integers(1, 40)))
-        names = rng.choice(list(_CHANGES), size=int(rng.integers(1, 4)))
-        try:
-            for name in names:
-                frame = _CHANGES[str(name)](frame, rng)
-        except (ValueError, TypeError, KeyError, IndexError, OverflowError):
-            outcome.count("could not be made")
-            continue
-        what = f"frame {seed} {number} ({', '.join(names)})"
+    for what, frame in islice(_frames(seed), most):
         try:
             values = model.predict(frame)["LeapTS"].to_numpy()
+        except LeapTSError as error:
+            if helps(str(error)):
+                outcome.count("refused, with place and cure")
+            else:
+                outcome.fail(f"{what}: a message that does not help: {error}")
+        except Exception as error:
+            outcome.fail(f"{what}: {error!r}")
+        else:
             if np.isfinite(values).all():
                 outcome.count("numbers")
             else:
                 outcome.fail(f"{what}: forecasts that are no numbers")
-        except LeapTSError as error:
-            outcome.count("refused, with place and cure") if "\n" not in str(error) else outcome.fail(
-                f"{what}: {error}"
-            )
-        except Exception as error:
-            outcome.fail(f"{what}: {error!r}")
     return outcome
+
+
+def _frames(seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Frames without end; changes that cannot be made after one another are left out."""
+    for number in count():
+        rng = np.random.default_rng([seed, number])
+        frame = waves(length=int(rng.integers(1, 40)))
+        names = rng.choice(list(_CHANGES), size=int(rng.integers(1, 4)))
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                for name in names:
+                    frame = _CHANGES[str(name)](frame, rng)
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
+            continue
+        yield f"frame {seed} {number} ({', '.join(names)})", frame
 
 
 _ODD: tuple[Any, ...] = (
