@@ -4,7 +4,6 @@ import contextlib
 import io
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count, islice
@@ -16,10 +15,12 @@ import pandas as pd
 
 from leapts import LeapTS, LeapTSError
 from leapts.cli import run as command_line
+from leapts.serve.models import Shelf
 from leapts_bench.resilience.defects import Defect, clean, defects
 from leapts_bench.resilience.forks import in_fork
 from leapts_bench.resilience.outcome import Outcome
 from leapts_bench.resilience.samples import TINY, forecaster, waves
+from leapts_bench.resilience.serving import served
 
 FRAMES_A_UNIT = 250
 DOORS = ("file", "frame", "fit", "command line", "server")
@@ -41,7 +42,7 @@ def run(unit: str, folder: Path, *, most: int | None = None) -> Outcome:
     if unit.startswith("frames seed "):
         return _made_up(model, int(unit.rpartition(" ")[2]), most or FRAMES_A_UNIT)
     outcome = Outcome()
-    with _server(folder / "model") if unit == "server" else contextlib.nullcontext("") as address:
+    with served(Shelf([folder / "model"])) if unit == "server" else contextlib.nullcontext("") as address:
         expected = through(unit, clean(), folder, address)["values"]
         for defect in islice(defects(), most):
             if unit == "server":
@@ -127,28 +128,6 @@ def _by_request(address: str, content: bytes) -> Forecast:
     told = answer.json()
     is_plain = answer.status_code in (413, 422)
     return {"refused": f"{told.get('detail')}; {told.get('cure', '')}" if is_plain else f"{answer.status_code}\n{told}"}
-
-
-@contextlib.contextmanager
-def _server(model: Path) -> Iterator[str]:
-    """A server in a thread of this process."""
-    from leapts.serve import Limits
-    from leapts.serve.app import create_app
-    from leapts.serve.models import Shelf
-    from leapts.serve.running import Server, bound_socket
-
-    ready, limits = threading.Event(), Limits()
-    server = Server(create_app(Shelf([model]), limits=limits), limits, ready.set)
-    listening = bound_socket("127.0.0.1", 0)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        if not ready.wait(60):
-            raise RuntimeError("the server did not start")
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(60)
 
 
 def _made_up(model: LeapTS, seed: int, most: int) -> Outcome:
