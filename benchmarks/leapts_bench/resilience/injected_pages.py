@@ -30,6 +30,12 @@ _STRANGE = """() => [
 ].map((node) => node.outerHTML.slice(0, 80))"""
 
 
+# The page reads a file in its own time: then its last column is shown, or what is wrong with it.
+_HAS_HEAD = """([file, mark]) => document.getElementById("file-name").textContent === file &&
+  (!document.getElementById("problem").hidden ||
+   [...document.querySelectorAll("#preview th")].at(-1)?.textContent === mark)"""
+
+
 @contextmanager
 def browser() -> "Iterator[Browser]":
     """The system's Chromium; root, as in containers, has no sandbox."""
@@ -130,18 +136,18 @@ def page(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
         if models != ["plain", *names]:
             outcome.fail(f"models are shown as {sorted({*models} ^ {*names})!r:.200}")
         for name in names:
-            _upload(watched, folder / f"{as_file(name)}.csv", data.rename(columns={"unique_id": name}), name, outcome)
+            _upload(watched, folder / f"{as_file(name)}.csv", data, name, outcome)
         for start in range(0, len(names), SERIES_AT_ONCE):
-            _forecast(watched, folder / "names.csv", tuple(names[start : start + SERIES_AT_ONCE]), outcome)
+            _forecast(watched, folder / f"names {start}.csv", tuple(names[start : start + SERIES_AT_ONCE]), outcome)
 
 
 def _upload(watched: Watched, file: Path, frame: pd.DataFrame, column: str, outcome: Outcome) -> None:
     """The page shows what the file and its columns are called."""
-    file.write_bytes(csv_bytes(frame))
+    mark = f"y{outcome.cases}"
+    file.write_bytes(csv_bytes(frame.rename(columns={"unique_id": column, "y": mark})))
     shown = watched.page
     shown.set_input_files("#file", file)
-    shown.wait_for_function("name => document.getElementById('file-name').textContent === name", arg=file.name)
-    shown.wait_for_selector("#choices:not([hidden]), #problem:not([hidden])", timeout=10_000)
+    shown.wait_for_function(_HAS_HEAD, arg=[file.name, mark])
     head = shown.locator("#preview th").first.text_content() or ""
     strange = watched.strange(shown, scripts=1)
     # The preview is made line by line, and takes blanks off.
@@ -156,11 +162,11 @@ def _forecast(watched: Watched, file: Path, names: tuple[str, ...], outcome: Out
     file.write_bytes(csv_bytes(waves(names, 24)))
     shown = watched.page
     shown.set_input_files("#file", file)
-    shown.wait_for_function("name => document.getElementById('file-name').textContent === name", arg=file.name)
+    shown.wait_for_function("name => document.querySelector('#preview td').textContent === name", arg=names[0])
     shown.select_option("#model", "plain")
     shown.select_option("#series", label="unique_id")
     shown.click("#forecast")
-    shown.frame_locator("#view").locator("#chart svg").wait_for(timeout=20_000)
+    shown.frame_locator("#view").locator("#chart svg").wait_for(timeout=60_000)
     (inner,) = (frame for frame in shown.frames if frame.url.startswith("blob:"))
     _walk(watched, inner, names, outcome)
     with shown.expect_download() as download:
