@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leapts_bench import results
-from leapts_bench.resilience import damage, dirty, faults, full_disk, hostile, replay
+from leapts_bench.resilience import damage, dirty, faults, full_disk, hostile, injection, replay
 from leapts_bench.resilience.outcome import Outcome
 
 FILE = "resilience.jsonl"
@@ -51,6 +51,14 @@ CAMPAIGNS = {
         damage.UNITS,
         damage.run,
         0,
+    ),
+    "injection": Campaign(
+        "What a series, a column, a file or a model is called stays a name: in the report and on the server's page no "
+        "script runs and nothing loads from elsewhere, a terminal is commanded by none, every name comes back from "
+        "CSV and none computes where cells are safe, and labels of metrics and lines of logs stay what they are.",
+        injection.UNITS,
+        injection.run,
+        200,
     ),
     "kills": Campaign(
         "A writer killed at any system call leaves the old or the new version, and the next one can be written.",
