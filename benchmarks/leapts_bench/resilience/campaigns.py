@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leapts_bench import results
-from leapts_bench.resilience import damage, dirty, faults, full_disk, hostile, replay
+from leapts_bench.resilience import damage, dirty, faults, full_disk, hostile, laws, replay
 from leapts_bench.resilience.outcome import Outcome
 
 FILE = "resilience.jsonl"
@@ -77,6 +77,16 @@ CAMPAIGNS = {
         "mixture; what was finished stays.",
         replay.UNITS,
         replay.run,
+        10_000,
+    ),
+    "laws": Campaign(
+        "Rows shuffled, series reordered, renamed, added or left out, time shifted, another zone, values scaled and "
+        "offset: the forecast changes as the data did, to 1e-5 of a look-back's mean deviation, and to the bit where "
+        "nothing is computed anew. Exceptions: a fit on series in another order, or with further ones, learns in "
+        "another order; a look-back that moves by less than a few thousandths of the deviation of the fit is taken "
+        "for constant; without normalisation a model knows the levels it was fitted on.",
+        laws.UNITS,
+        laws.run,
         10_000,
     ),
 }
