@@ -61,7 +61,7 @@ def test_small_noise_on_a_large_level_survives() -> None:
 
 @pytest.mark.parametrize("exponent", [-1000, -600, -3, 90])
 def test_a_power_of_two_scales_the_statistics_exactly(exponent: int) -> None:
-    values = np.random.default_rng(0).normal(size=(2, 40)) + [[5.0], [0.0]]
+    values = np.random.default_rng(0).normal([[5.0], [0.0]], size=(2, 40))
     plain, scaled = (Scaler.fit(panel_of((values * factor).tolist())) for factor in (1.0, 2.0**exponent))
     assert torch.equal(scaled.mean, plain.mean * 2.0**exponent)
     assert torch.equal(scaled.deviation, plain.deviation * 2.0**exponent)

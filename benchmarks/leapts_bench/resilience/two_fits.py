@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from leapts import FolderInUseError, LeapTS
+from leapts import LeapTS, LeapTSError
 from leapts.forecaster import fitting
 from leapts_bench.resilience.forks import Ended, in_fork
 from leapts_bench.resilience.full_disk import said
@@ -46,7 +46,7 @@ def fit(unit: str, folder: Path, seed: int) -> Forecast:
         try:
             # The second finds the state of a finished fit with another seed, and must start afresh.
             model.fit(waves(), checkpoint_dir=folder, resume=unit.endswith("resumed") and seed == 1)
-        except FolderInUseError as error:
+        except LeapTSError as error:
             return {"refused": str(error)}
         return {"values": model.predict()["LeapTS"].tolist()}
     few = ["--horizon", "3", "--input-size", "6", "--max-steps", "4", "--seed", str(seed)]
