@@ -7,7 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leapts_bench import results
-from leapts_bench.resilience import damage, dirty, faults, full_disk, hostile, injection, replay
+from leapts_bench.resilience import (
+    damage,
+    dirty,
+    extremes,
+    faults,
+    full_disk,
+    hostile,
+    injection,
+    laws,
+    repeats,
+    replay,
+    resume,
+    runners,
+    sharing,
+    two_fits,
+)
 from leapts_bench.resilience.outcome import Outcome
 
 FILE = "resilience.jsonl"
@@ -86,6 +101,73 @@ CAMPAIGNS = {
         replay.UNITS,
         replay.run,
         10_000,
+    ),
+    "laws": Campaign(
+        "Rows shuffled, series reordered, renamed, added or left out, time shifted, another zone, values scaled and "
+        "offset: the forecast changes as the data did, to 1e-5 of a look-back's mean deviation, and to the bit where "
+        "nothing is computed anew. Exceptions: a fit on series in another order, or with further ones, learns in "
+        "another order; a look-back that moves by less than a few thousandths of the deviation of the fit is taken "
+        "for constant; without normalisation a model knows the levels it was fitted on.",
+        laws.UNITS,
+        laws.run,
+        10_000,
+    ),
+    "exact resume": Campaign(
+        "A fit killed at a random moment of a random step, some of them twice, and resumed ends with the weights, "
+        "optimiser, random state, metrics, checkpoint and model folder of the fit that was left alone, to the bit.",
+        resume.UNITS,
+        resume.run,
+        200,
+    ),
+    "runners": Campaign(
+        "Eight benchmark runners on one results folder, killed at random and replaced: no result is lost, doubled or "
+        "torn, and the table is byte for byte that of one runner alone. Each case is a kill.",
+        runners.UNITS,
+        runners.run,
+        500,
+    ),
+    "threads": Campaign(
+        "A forecast by one of 16 threads that share a model is, to the bit, that of a model asked by one.",
+        sharing.THREAD_UNITS,
+        sharing.run_threads,
+        0,
+    ),
+    "memory": Campaign(
+        "Ten thousand forecasts take no more memory than the first thousand, to 2 MB.",
+        sharing.MEMORY_UNITS,
+        sharing.run_memory,
+        20_000,
+    ),
+    "two fits": Campaign(
+        "Of two fits into one folder the first goes on as if alone; the second says why it does not, in one line.",
+        two_fits.UNITS,
+        two_fits.run,
+        0,
+    ),
+    "repeated fits": Campaign(
+        "The same fit gives the same bits, in the same process and in others, with one thread and with two.",
+        repeats.REPEAT_UNITS,
+        repeats.run_repeats,
+        40,
+    ),
+    "threads and batches": Campaign(
+        "Fitted and forecast with one thread or with two, and forecast alone or beside others: the same to 1e-5.",
+        repeats.AGAINST_UNITS,
+        repeats.run_against,
+        0,
+    ),
+    "extreme values": Campaign(
+        "Values of any size that a number can have, constants, spikes and steps, to fit on and to forecast from: "
+        "numbers come out, or an error in one line.",
+        extremes.VALUE_UNITS,
+        extremes.run_values,
+        800,
+    ),
+    "divergence": Campaign(
+        "Training at a rate that it cannot bear recovers, or says so, keeps the last good weights, and forecasts.",
+        extremes.DIVERGENCE_UNITS,
+        extremes.run_divergence,
+        200,
     ),
 }
 

@@ -36,7 +36,7 @@ class Histories:
 
     Attributes:
         windows: Look-backs as the model takes them, [batch, variates, look-back] in single precision.
-        mean: Of each row (a window of a single series), to restore its units.
+        mean: Of each row (a window of a single series), or where it is counted from instead, to restore its units.
         scale: Of each row, likewise, and for intervals.
         groups: Which calibration scores each row goes by.
         rows: Which row each of the caller's series is; None where they are in the model's order already.
@@ -111,6 +111,8 @@ class ArrayForecaster:
             tails = histories[:, -lookback:]
         else:
             tails = np.stack([_tail(values, lookback) for values in histories])
+        if self.fitted.forgets_levels:
+            mean = tails[:, -1]
         windows = ((tails - mean[:, None]) / scale[:, None]).astype(np.float32)
         self._refuse_far(names, tails, windows)
         shape = (1, len(names), lookback) if self.fitted.is_joint else (len(names), 1, lookback)
