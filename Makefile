@@ -11,7 +11,7 @@ RELEASE_READY := $(RELEASE)/.ready
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean resilience
+.PHONY: help demo test coverage mutation lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean resilience
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -37,6 +37,12 @@ demo: $(READY) ## fit, forecast and trace the bundled weather data
 
 test: $(READY) ## run the whole test suite
 	$(PYTEST)
+
+coverage: $(READY) ## run it and measure which branches of src/leapts it takes; fails below the floor in pyproject.toml
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest --numprocesses 2 --dist worksteal
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --show-missing
 
 lint: $(READY) ## lint, format check, types, layers
 	$(BIN)/ruff check .
@@ -119,6 +125,10 @@ bench-table: $(READY) ## render docs/benchmarks.md from the results, without tra
 SECONDS_AT_MOST ?= 36000
 resilience: $(READY) ## try to break it: what is not done of the long campaigns, then docs/reliability.md; needs strace and root
 	$(BIN)/python -m leapts_bench resilience --seconds $(SECONDS_AT_MOST)
+
+mutation: $(READY) ## put faults into the code, one at a time, and see whether the tests notice; then docs/reliability.md
+	$(BIN)/python -m leapts_bench.mutation --seconds $(SECONDS_AT_MOST)
+	$(BIN)/python -m leapts_bench resilience --seconds 0
 
 clean: ## remove the virtual environments and the caches
 	rm -rf $(VENV) $(PEERS) $(CLUSTERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site $(RELEASE)
