@@ -131,12 +131,14 @@ class _Late(_Early):
         seconds: dict[str, float] = ended.value["seconds"]
         reached: dict[str, list[str]] = ended.value["reached"]
         functions = functions_of(self.target.source)
+        files = {path: number for number, path in enumerate(dict.fromkeys(item.path for item in session.items))}
         self.outcome = []
         for mutant in self.mutants:
             names = {name for line in mutant.statement for name in reached.get(str(line), [])}
             if _SETUP in names:
                 names = set(seconds)
             tests = [items[name] for name in items if name in names and seconds[name] <= _LONGEST]
+            tests.sort(key=lambda test: (files[test.path], seconds[test.nodeid]))  # the quick ones of a file first
             if not tests:
                 self.found(mutant, NOT_RUN)
                 continue
