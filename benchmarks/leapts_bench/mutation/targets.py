@@ -28,7 +28,7 @@ class Target:
         return self.root / "src" / "leapts" / self.module
 
 
-_FOLDER = ("forecaster/test_folder.py", "forecaster/test_stored.py", "resilience/test_hostile.py")
+_FOLDER = ("forecaster/test_folder.py", "forecaster/test_stored.py")
 _PLAIN = (
     Target("core/control.py", ("core/test_control.py",)),
     Target("core/scales.py", ("core/test_scales.py",)),
@@ -38,7 +38,7 @@ _PLAIN = (
     Target("data/windows.py", ("data/test_windows.py",)),
     Target("data/validation.py", ("data/test_validation.py", "data/test_wording.py", "data/test_panel.py")),
     Target("intervals.py", ("test_intervals.py",)),
-    Target("files.py", ("test_files.py", "forecaster/test_folder.py", "resilience/test_crashes.py")),
+    Target("files.py", ("test_files.py",)),
     Target("training/state.py", ("training/test_checkpoint.py", "training/test_loop.py")),
     Target("training/checkpoint.py", ("training/test_checkpoint.py",)),
     Target("forecaster/contents.py", _FOLDER),
