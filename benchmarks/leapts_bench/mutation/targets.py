@@ -28,7 +28,7 @@ class Target:
         return self.root / "src" / "leapts" / self.module
 
 
-_FOLDER = ("forecaster/test_folder.py", "forecaster/test_stored.py")
+_FOLDER = ("forecaster/test_contents.py", "forecaster/test_folder.py", "forecaster/test_stored.py")
 _PLAIN = (
     Target("core/control.py", ("core/test_control.py",)),
     Target("core/scales.py", ("core/test_scales.py",)),
@@ -39,8 +39,8 @@ _PLAIN = (
     Target("data/validation.py", ("data/test_validation.py", "data/test_wording.py", "data/test_panel.py")),
     Target("intervals.py", ("test_intervals.py",)),
     Target("files.py", ("test_files.py",)),
-    Target("training/state.py", ("training/test_checkpoint.py", "training/test_loop.py")),
-    Target("training/checkpoint.py", ("training/test_checkpoint.py",)),
+    Target("training/state.py", ("training/test_state.py",)),
+    Target("training/checkpoint.py", ("training/test_checkpoint_file.py",)),
     Target("forecaster/contents.py", _FOLDER),
     Target("forecaster/folder.py", _FOLDER),
 )
