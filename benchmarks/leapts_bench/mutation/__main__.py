@@ -57,22 +57,28 @@ def main() -> int:
 
 def _work(target: Target, path: Path) -> int:
     """Try what is not known to be noticed; returns how many changes the module has."""
-    noticed = {(line["module"], line["key"]) for line in results.read(path) if line["noticed"]}
     mutants = mutants_of(target.source.read_text())
-    left = [mutant for mutant in mutants if (target.module, mutant.key) not in noticed]
+    left = [mutant for mutant in mutants if not _last(target, path).get(mutant.key, {}).get("noticed")]
     provenance = results.provenance()
     started = time.monotonic()
 
     def found(mutant: Mutant, verdict: str) -> None:
-        is_noticed = verdict not in (SURVIVED, NOT_RUN)
         line = {"module": target.module, "key": mutant.key, "place": mutant.place, "line": mutant.line}
-        results.append(path, {**line, "what": mutant.what, "noticed": is_noticed, "by": verdict, **provenance})
-        if not is_noticed:
-            print(f"{target.module}:{mutant.line} {mutant.place}: {mutant.what}: {verdict}", flush=True)
+        line |= {"what": mutant.what, "noticed": verdict not in (SURVIVED, NOT_RUN), "by": verdict}
+        results.append(path, {**line, **provenance})
 
     try_all(target, left, found)
+    last = _last(target, path)
+    for mutant in left:
+        if not last[mutant.key]["noticed"]:
+            print(f"{target.source}:{mutant.line}: {mutant.what}: {last[mutant.key]['by']}")
     print(f"{target.module}: {len(left)} of {len(mutants)} tried in {time.monotonic() - started:.0f} s", flush=True)
     return len(mutants)
+
+
+def _last(target: Target, path: Path) -> dict[str, results.Line]:
+    """The last line of each change to a module."""
+    return {line["key"]: line for line in results.read(path) if line["module"] == target.module}
 
 
 if __name__ == "__main__":
