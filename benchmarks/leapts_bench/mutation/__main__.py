@@ -58,7 +58,8 @@ def main() -> int:
 def _work(target: Target, path: Path) -> int:
     """Try what is not known to be noticed; returns how many changes the module has."""
     mutants = mutants_of(target.source.read_text())
-    left = [mutant for mutant in mutants if not _last(target, path).get(mutant.key, {}).get("noticed")]
+    before = _last(target, path)
+    left = [mutant for mutant in mutants if not before.get(mutant.key, {}).get("noticed")]
     provenance = results.provenance()
     started = time.monotonic()
 
