@@ -142,15 +142,16 @@ def test_systems_that_sync_no_folders_are_written_to_all_the_same(
     assert _contents(tmp_path) == {"m/a": b"1"}
 
 
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.EPERM])
 def test_a_folder_that_cannot_be_synced_before_the_move_is_an_error_and_after_it_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = os.open
 
     def broken(path: str | Path, *arguments: Any, **options: Any) -> int:
         is_wanted = Path(path).name == wanted or (wanted == "." and Path(path).name.startswith("."))
         if is_wanted and "dir_fd" not in options:  # which is how folders are removed
-            raise OSError(errno.EIO, "broken")
+            raise OSError(number, "broken")
         return plain(path, *arguments, **options)
 
     monkeypatch.setattr("os.open", broken)
