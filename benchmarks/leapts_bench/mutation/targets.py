@@ -64,12 +64,17 @@ _SERVER = {
     "web": "page",
     "wire": "problems",
 }
-_MODEL_IS_FITTED = "test_models_go_by_their_folders_names_or_by_those_given"
+_MODELS_ARE_FITTED = "test_models_go_by_their_folders_names_or_by_those_given"
+_MODELS_ARE_READ = "test_models_and_traces_are_not_mixed"
 
 TARGETS = (
     *_PLAIN,
     *(
-        Target(f"serve/{module}.py", (f"serve/test_{test}.py", "serve"), _MODEL_IS_FITTED)
+        Target(
+            f"serve/{module}.py",
+            (f"serve/test_{test}.py", "serve"),
+            _MODELS_ARE_FITTED if module == "models" else _MODELS_ARE_READ,
+        )
         for module, test in _SERVER.items()
     ),
 )
