@@ -1,6 +1,7 @@
 """Turns on the shape checks written in signatures, for every test; users never pay for them."""
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,13 @@ settings.register_profile(
 )
 settings.load_profile("leapts")
 torch.set_num_threads(1)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """What was measured is kept now: a process of several that is slow to end is ended, and loses it."""
+    if "coverage" in sys.modules and (measuring := sys.modules["coverage"].Coverage.current()) is not None:
+        measuring.save()
 
 
 @pytest.fixture(scope="session")
