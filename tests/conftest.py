@@ -4,6 +4,7 @@ Users pay for neither.
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,6 +35,13 @@ def _audited() -> Iterator[None]:
     """Fails the test during which, or for whose fixtures, the library did what it may not."""
     yield
     audit.require_nothing_heard()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """What was measured is kept now: a process of several that is slow to end is ended, and loses it."""
+    if "coverage" in sys.modules and (measuring := sys.modules["coverage"].Coverage.current()) is not None:
+        measuring.save()
 
 
 @pytest.fixture(scope="session")

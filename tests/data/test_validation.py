@@ -451,3 +451,33 @@ def test_an_empty_series_name_is_a_missing_one(tmp_path: Path) -> None:
 
 def test_namibia_is_a_name(tmp_path: Path) -> None:
     assert read_panel(csv(tmp_path, "unique_id,ds,y\nNA,1,1\nNA,2,2\n")).series == ("NA",)
+
+
+def test_a_frequency_is_taken_from_the_steps_within_series_not_between_them() -> None:
+    days = [*pd.date_range("2024-01-01", periods=3, freq="2D"), *pd.date_range("2024-01-08", periods=3, freq="2D")]
+    panel = read_panel(pd.DataFrame({"unique_id": ["a"] * 3 + ["b"] * 3, "ds": days, "y": range(6)}))
+    assert panel.freq == "2D"
+    assert panel.lengths.tolist() == [3, 3]
+
+
+def test_where_no_frequency_shows_the_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"^sales\.csv: .*freq"):
+        read_panel(csv(tmp_path, "unique_id,ds,y\na,2024-01-01,1\n"))
+
+
+@pytest.mark.parametrize("kept", ["first", "last"])
+def test_repeats_are_left_out_of_each_series(kept: str) -> None:
+    frame = pd.DataFrame(
+        {"unique_id": ["a", "a", "b", "b", "b", "c"], "ds": [1, 1, 1, 2, 2, 1], "y": [1.0, 2, 3, 4, 5, 6]}
+    )
+    panel = read_panel(frame, PanelOptions(freq=1, duplicates=kept))
+    assert panel.lengths.tolist() == [1, 2, 1]
+    assert panel.values.tolist() == ([1, 3, 4, 6] if kept == "first" else [2, 3, 5, 6])
+
+
+def test_what_befalls_the_rows_of_two_columns_befalls_every_series() -> None:
+    frame = pd.DataFrame({"ds": [1, 3, 4], "a": [1.0, 2, 3], "b": [4.0, 5, 6]})
+    with pytest.raises(DataError, match=r"freq=2 does not fit every series: 4 at row 2"):
+        read_panel(frame, PanelOptions(freq=2, layout="wide"))
+    with pytest.raises(DataError, match=r"every series has no row for 2 \(1 of 4 steps are missing at freq=1\)"):
+        read_panel(frame, PanelOptions(freq=1, layout="wide"))

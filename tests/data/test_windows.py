@@ -86,6 +86,8 @@ def test_aligned_batches_lie_series_by_series() -> None:
 def test_series_too_short_for_a_window_are_refused() -> None:
     with pytest.raises(DataError, match=r"a window of 8 \+ 4 steps \(the longest has 5\); shorten"):
         Windows(*flat([5, 3]), 8, 4)
+    with pytest.raises(DataError, match=r"\(the longest has 0\)"):
+        Windows(torch.zeros(0), torch.tensor([0]), 1, 1)
     with pytest.raises(DataError, match=r"the series have 5 steps, too few for a window of 8 \+ 4; shorten"):
         AlignedWindows(torch.zeros(2, 5), 8, 4)
 
