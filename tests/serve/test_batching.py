@@ -23,7 +23,7 @@ class Counting(ArrayForecaster):
 
     def __init__(self, inner: ArrayForecaster, *, fails: bool = False, quick_rows: int = 0) -> None:
         self._inner = inner
-        self.quick_rows = quick_rows
+        self.quick_rows, self.row_seconds = quick_rows, 0.0
         self.threads: set[str] = set()
         self._fails = fails
         self.passes: list[int] = []

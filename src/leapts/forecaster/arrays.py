@@ -69,6 +69,7 @@ class ArrayForecaster:
         fitted: The model.
         fill: What takes the place of missing values, if anything does.
         quick_rows: Up to how many rows (windows of single series) a forecast without leaps is made in a moment.
+        row_seconds: What each of them costs, in a pass of many; 0 where it was not measured.
     """
 
     def __init__(self, fitted: Fitted, *, fill: Fill | None = None, traced: bool = False) -> None:
@@ -90,6 +91,7 @@ class ArrayForecaster:
         self._together = not isinstance(fitted.config.scheduling, MonteCarloScheduling)
         self._traced = TracedPasses(fitted.model, fitted.config.n_series or 1) if traced and self._together else None
         self.quick_rows = 0 if self._traced is None else self._traced.quick_rows
+        self.row_seconds = 0.0 if self._traced is None else self._traced.row_seconds
 
     def read(self, names: Sequence[Name], histories: Sequence[Floats] | Floats) -> Histories:
         """Check and standardise histories, each in the order of time; of a joint model's series, all ending together.

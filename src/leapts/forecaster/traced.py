@@ -25,6 +25,7 @@ class TracedPasses:
 
     Attributes:
         quick_rows: Up to how many windows of single variates a pass is over in a moment.
+        row_seconds: Processor time for each of them, in a pass of many.
     """
 
     def __init__(self, model: LeapTSModel, variates: int) -> None:
@@ -39,8 +40,9 @@ class TracedPasses:
         self._sizes = [size for size in _SIZES if size <= most]
         self._passes = {size: _recorded(model, size, variates) for size in self._sizes}
         examples = {size: torch.zeros(size, variates, model.shape.lookback) for size in self._sizes}
-        quick = [size for size, example in examples.items() if self._seconds(example) <= _MOMENT]
-        self.quick_rows = variates * max(quick, default=0)
+        seconds = {size: self._seconds(example) for size, example in examples.items()}
+        self.quick_rows = variates * max((size for size in self._sizes if seconds[size] <= _MOMENT), default=0)
+        self.row_seconds = min((seconds[size] / (size * variates) for size in self._sizes), default=0.0)
 
     def __call__(
         self, windows: Float[Tensor, "batch variates lookback"]

@@ -6,13 +6,16 @@ whoever comes while a pass is under way shares the next one. Nobody waits for co
 """
 
 import asyncio
+import math
 import queue
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from leapts.core.fusion import Record
 from leapts.forecaster.arrays import ArrayForecast, ArrayForecaster, Histories
+from leapts.serve.waiting import Queue
 
 MOST_ROWS = 4096  # windows of single series in one pass
 
@@ -32,13 +35,17 @@ _Outcome = list[ArrayForecast] | Exception
 class Batcher:
     """Makes forecasts, the quick ones between other events and the others in a thread."""
 
-    def __init__(self, seconds: float, observe: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, seconds: float, observe: Callable[[int], None] | None = None, *, most_wait: float = math.inf
+    ) -> None:
         """Prepares the thread; `start` sets it going.
 
         Args:
             seconds: How long a forecast may take, the waiting included.
             observe: Told, on the event loop, how many requests shared a pass.
+            most_wait: Seconds of work that anyone may be asked to wait for; see `Queue`.
         """
+        self.queue = Queue(most_wait)
         self._seconds = seconds
         self._observe = observe
         self._quick: list[_Job] = []
@@ -65,9 +72,12 @@ class Batcher:
         """Forecast, together with whatever else is asked for at the time.
 
         Raises:
+            Problem: When too much is waiting already.
             TimeoutError: When it takes too long.
         """
         assert self._loop is not None, "start first"
+        work = self.queue.estimate(forecaster, record, len(histories))
+        self.queue.join(work)
         job = _Job(forecaster, record, histories, self._loop.create_future(), self._loop.time() + self._seconds)
         if record == "nothing" and len(histories) <= forecaster.quick_rows:
             self._quick.append(job)
@@ -78,7 +88,10 @@ class Batcher:
             if len(self._pending) == 1 and not self._under_way:
                 # Not at once: what arrived in the same moment is still being read, and shall come along.
                 self._loop.call_soon(self._hand_over)
-        return await job.done
+        try:
+            return await job.done
+        finally:
+            self.queue.leave(work)
 
     def _drain(self) -> None:
         """Make the quick forecasts, once a look at all connections brings no more of them."""
@@ -113,13 +126,17 @@ class Batcher:
     def _work(self) -> None:
         assert self._loop is not None
         while (batch := self._batches.get()) is not None:
+            started = time.thread_time()
             outcome = _made(batch)
+            seconds = time.thread_time() - started
             try:
-                self._loop.call_soon_threadsafe(self._finish, batch, outcome)
+                self._loop.call_soon_threadsafe(self._finish, batch, outcome, seconds)
             except RuntimeError:  # the loop is closed: nobody waits any more
                 return
 
-    def _finish(self, batch: list[_Job], outcome: _Outcome) -> None:
+    def _finish(self, batch: list[_Job], outcome: _Outcome, seconds: float) -> None:
+        first, rows = batch[0], sum(len(job.histories) for job in batch)
+        self.queue.learn(first.forecaster, first.record, rows, seconds)
         self._under_way = []
         self._hand_over()
         self._settle(batch, outcome)
