@@ -50,7 +50,7 @@ def create_app(
     """
     limits = limits or Limits()
     metrics = Metrics()
-    batcher = Batcher(limits.seconds, metrics.shared.observe)
+    batcher = Batcher(limits.seconds, metrics.shared.observe, most_wait=limits.wait)
     intake = Intake(limits)
 
     def tell_plainly(line: str) -> None:
@@ -107,6 +107,7 @@ class Forecasting:
         if scope["method"] != "POST":
             raise by_status(405, None, {"Allow": "POST"})
         intake.require_place("forecast")
+        self._batcher.queue.require_room()
         body = await intake.body(scope, receive, JSON)
         with intake.place("forecast"):
             asked = decode(body, self._shelf, intake.limits)
