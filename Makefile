@@ -119,8 +119,8 @@ SUITE ?= main
 bench: $(READY) ## do the runs of a suite that are not done: make bench SUITE=main, with LEAPTS_DATA set
 	$(BIN)/python -m leapts_bench run $(SUITE)
 
-bench-speed: $(READY) ## measure speed beside the peers that are installed; on a quiet machine, with LEAPTS_DATA set
-	$(BIN)/python -m leapts_bench speed
+bench-speed: $(PEERS_READY) ## measure speed beside the peers; on a quiet machine, with LEAPTS_DATA set
+	$(PEERS)/bin/python -m leapts_bench speed
 
 bench-table: $(READY) ## render docs/benchmarks.md from the results, without training
 	$(BIN)/python -m leapts_bench table
