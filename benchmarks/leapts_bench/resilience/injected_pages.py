@@ -171,7 +171,7 @@ def _forecast(watched: Watched, file: Path, names: tuple[str, ...], outcome: Out
     _walk(watched, inner, names, outcome)
     with shown.expect_download() as download:
         shown.click("#get-csv")
-    rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text(), newline="")))
+    rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_bytes().decode(), newline="")))
     computed = [row[0] for row in rows if row[0].lstrip().startswith(("=", "+", "-", "@"))]
     if computed or len({row[0] for row in rows[1:]}) != len(names):
         outcome.fail(f"the table that is downloaded: {computed[:3]!r:.200}")

@@ -67,10 +67,10 @@ def _labels(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
     """Every model's name comes back from the labels, and no line but those there should be is there."""
     forecaster().fit(waves()).save(folder / "model")
     names = [*payloads, "\udc80 without UTF-8", '\udc80"']
-    with served(under_many_names(folder / "model", names)) as address:
+    with served(under_many_names(folder / "model", names)) as address, httpx.Client(base_url=address) as client:
         for name in payloads[:20]:
-            httpx.get(f"{address}/{quote(name)}")
-        text = httpx.get(f"{address}/metrics").text
+            client.get(f"/{quote(name)}")
+        text = client.get("/metrics").text
     found = [labels["model"] for metric, labels in samples(text) if metric == "leapts_model_info"]
     for name in names:
         spelt = name.encode("utf-8", "backslashreplace").decode()
@@ -121,9 +121,10 @@ def _logs(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
     shelf.__class__ = _Treacherous
     shelf._folders = {path.name: path for path in damaged}
     lines: list[str] = []
-    with served(shelf, tell=lines.append, reload_every=0.05) as address:
+    serving = served(shelf, tell=lines.append, reload_every=0.05)
+    with serving as address, httpx.Client(base_url=address) as client:
         for name in payloads:
-            httpx.post(f"{address}/v1/report", params={"model": name[:500]}, headers={"Content-Type": "text/csv"})
+            client.post("/v1/report", params={"model": name[:500]}, headers={"Content-Type": "text/csv"})
         end = time.monotonic() + 60
         while len(lines) < 2 * len(payloads) and time.monotonic() < end:
             time.sleep(0.05)

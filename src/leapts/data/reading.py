@@ -215,7 +215,7 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
     except pa.ArrowException as error:
         raise DataError(
             f"{name} is not a table of comma-separated values ({_first_line(error)}); "
-            "every line needs as many values as the header"
+            "every line needs as many values as the header, and every quotation mark another that closes it"
         ) from error
     frame = frame.rename_columns([column.strip() for column in frame.column_names])
     return _table(frame, name, kind="pandas", is_text=True)

@@ -98,7 +98,8 @@ def _without_formulas(table: pa.Table) -> pa.Table:
 
 
 def _safe(text: str | None) -> str | None:
-    return f"'{text}" if text is not None and is_formula(text) else text
+    """Text behind apostrophes gets another, so that two names never become one."""
+    return f"'{text}" if text is not None and is_formula(text.lstrip("'")) else text
 
 
 def _plain(table: pa.Table) -> pa.Table:
