@@ -83,15 +83,21 @@ def repeated(ask: Ask, predictions: int) -> tuple[float, int, int]:
     """How many megabytes and objects are there more than after the first tenth, and how many forecasts differed."""
     frame = waves(length=20)
     expected = ask(frame)[0].to_numpy().tolist()
-    differing, megabytes, objects = 0, 0.0, 0
+    differing, before = 0, (0.0, 0)
     for number in range(predictions):
         # A frame of its own each time: of one that is looked at again and again, pandas keeps hundreds of references.
         differing += ask(frame.copy())[0].to_numpy().tolist() != expected
         if number == max(_WARM, predictions // 10):
-            gc.collect()
-            megabytes, objects = resident(), len(gc.get_objects())
+            before = _held()
+    after = _held()
+    return after[0] - before[0], after[1] - before[1], differing
+
+
+def _held() -> tuple[float, int]:
+    """Megabytes and objects. The list of objects is large itself, so what it takes is taken before it is measured."""
     gc.collect()
-    return resident() - megabytes, len(gc.get_objects()) - objects, differing
+    objects = len(gc.get_objects())
+    return resident(), objects
 
 
 def door(unit: str, *, briefly: bool = False) -> Ask:
