@@ -23,7 +23,7 @@ PREDICTIONS_A_THREAD = 50
 PREDICTIONS = 10_000
 MOST_GROWTH = 2.0  # megabytes after the first tenth: 230 bytes for each prediction would be noticed
 MOST_OBJECTS = 1000  # pandas keeps some hundred references to what frames were copied from, until it clears them away
-_WARM = 300  # predictions until all is imported and remembered that ever will be
+_WARM = 150  # predictions until all is imported and remembered that ever will be
 THREAD_UNITS = ("predict", "predict together", "arrays")
 MEMORY_UNITS = ("predict", "arrays")
 
