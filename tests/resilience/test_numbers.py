@@ -13,16 +13,14 @@ from leapts_bench.resilience.outcome import Outcome
 from leapts_bench.resilience.samples import forecaster, waves
 
 
-def test_the_same_fit_gives_the_same_bits_here_and_in_other_processes(tmp_path: Path) -> None:
-    outcome = repeats.run_repeats("1 thread", tmp_path, processes=1, fits=2)
-    assert not outcome.failures
-    assert outcome.cases == 2
+def test_the_same_fit_gives_the_same_bits_in_another_process() -> None:
+    assert repeats.fit_and_tell() == repeats.in_own_process(1, 1)[0]
 
 
 def test_a_series_is_forecast_alone_as_beside_others(tmp_path: Path) -> None:
-    outcome = repeats.run_against("batches", tmp_path, series=12)
+    outcome = repeats.run_against("batches", tmp_path, series=6)
     assert not outcome.failures
-    assert outcome.cases == 4 * 12
+    assert outcome.cases == 4 * 6
 
 
 def test_two_threads_forecast_what_one_does() -> None:
@@ -57,14 +55,14 @@ def test_what_is_no_number_and_what_is_not_meant_would_be_noticed() -> None:
     outcome = Outcome()
     nothing = pd.DataFrame({"unique_id": ["a"], "ds": [1], "LeapTS": [np.nan]})
     extremes.judge("one", lambda: nothing, outcome)
-    extremes.judge("two", lambda: nothing["b"], outcome)
+    extremes.judge("two", lambda: nothing.drop(columns="b"), outcome)
     assert len(outcome.failures) == 2
 
 
 def test_training_that_runs_away_says_so_and_keeps_good_weights(tmp_path: Path) -> None:
     outcome = extremes.run_divergence("seed 0", tmp_path, cases=6)
     assert not outcome.failures
-    assert outcome.ends["said that it diverged, and kept the last good weights"] >= 3
+    assert outcome.ends["said that it diverged, and kept the last good weights"] >= 2
 
 
 def test_weights_that_are_not_the_last_good_ones_would_be_noticed(
@@ -75,7 +73,7 @@ def test_weights_that_are_not_the_last_good_ones_would_be_noticed(
     def spoiled(model: LeapTS, fitted: object) -> None:
         keep(model, fitted)  # type: ignore[arg-type]
         with torch.no_grad():
-            model.fitted_.model.head.bias += 1
+            model.fitted_.model.head.bias.add_(1)
 
     monkeypatch.setattr(LeapTS, "_keep", spoiled)
     assert extremes.run_divergence("seed 0", tmp_path, cases=6).failures

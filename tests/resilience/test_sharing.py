@@ -30,9 +30,9 @@ def test_a_model_that_mixes_up_its_threads_would_be_noticed(tmp_path: Path, monk
 
 
 def test_forecasts_leave_nothing_in_memory(tmp_path: Path) -> None:
-    outcome = sharing.run_memory("arrays", tmp_path, predictions=450)
+    outcome = sharing.run_memory("arrays", tmp_path, predictions=300)
     assert not outcome.failures
-    assert outcome.cases == 450
+    assert outcome.cases == 300
 
 
 def test_a_leak_would_be_noticed() -> None:

@@ -11,6 +11,8 @@ import safetensors.torch
 import torch
 
 from leapts import LeapTS, LeapTSError, TrainingError
+from leapts.assembly import build_model
+from leapts.forecaster.fitted import Fitted
 from leapts.training.checkpoint import FILE_NAME
 from leapts_bench.resilience.outcome import Outcome
 from leapts_bench.resilience.samples import TINY, forecaster, waves
@@ -95,7 +97,7 @@ def run_divergence(unit: str, folder: Path, *, cases: int = CASES_A_UNIT) -> Out
     for number in range(cases):
         rng = np.random.default_rng([int(unit.split()[1]), number])
         options: dict[str, Any] = {
-            "learning_rate": 10.0 ** rng.uniform(-2, 38),
+            "learning_rate": 10.0 ** rng.choice([rng.uniform(-2, 6), rng.uniform(6, 38)]),
             "max_steps": int(rng.integers(1, 9)),
             "random_seed": number,
             "val_size": int(rng.choice([0, 9])),
@@ -128,15 +130,20 @@ def diverging(model: LeapTS, folder: Path) -> tuple[str, str]:
         end = "said that it diverged, and kept the last good weights"
     except Exception as error:
         return repr(error), ""
-    if (folder / FILE_NAME).exists():
-        state = safetensors.torch.load((folder / FILE_NAME).read_bytes())
-        weights = model.fitted_.model.state_dict()
-        if not all(torch.equal(value, state[f"kept.{name}"]) for name, value in weights.items()):
-            return "other weights than the last that were good", ""
-    elif model.report_.best_step:
-        return "weights of a step that was never kept", ""
+    weights = model.fitted_.model.state_dict()
+    good = _last_good(model.fitted_, folder)
+    if not all(torch.equal(value, good[name]) for name, value in weights.items()):
+        return "other weights than the last that were good", ""
     try:
         forecast = model.predict(waves())["LeapTS"].to_numpy()
     except Exception as error:
         return f"then {error!r}", ""
     return ("" if np.isfinite(forecast).all() else "then forecasts no numbers"), end
+
+
+def _last_good(fitted: Fitted, folder: Path) -> dict[str, torch.Tensor]:
+    """The weights that the state of training says are worth keeping; before there is any, those of the start."""
+    if not (folder / FILE_NAME).exists():
+        return build_model(fitted.config, seed=fitted.training.random_seed, clusters=fitted.clusters).state_dict()
+    state = safetensors.torch.load((folder / FILE_NAME).read_bytes())
+    return {name.removeprefix("kept."): value for name, value in state.items() if name.startswith("kept.")}

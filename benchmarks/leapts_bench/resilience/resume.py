@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import random
 import signal
 import time
 from collections.abc import Callable
@@ -88,7 +87,6 @@ def train(options: dict[str, Any], folder: Path, telling: int | None) -> Course:
         telling: A pipe to tell of each step.
     """
     steps: list[list[float | None]] = []
-    random.seed(0)  # Python gives every copy of a process a seed of its own
 
     def heard(step: TrainingStep) -> None:
         steps.append([step.step, step.loss, step.validation, step.best])
@@ -148,5 +146,4 @@ def _of_folder(folder: Path) -> str:
 def _of_chance() -> str:
     """Of the generators that the whole process shares; training draws from none of them."""
     numpy_state = repr(np.random.get_state())  # noqa: NPY002 - the shared one is meant
-    states = [torch.get_rng_state().numpy().tobytes(), numpy_state, repr(random.getstate())]
-    return hashlib.sha256(repr(states).encode()).hexdigest()
+    return hashlib.sha256(torch.get_rng_state().numpy().tobytes() + numpy_state.encode()).hexdigest()
