@@ -522,3 +522,19 @@ def test_values_up_to_the_limit_are_values(sign: int) -> None:
     assert read_panel(frame).values[1] == sign * 1e30
     with pytest.raises(DataError, match=r"holds -?1\.5e\+30, too near .*at most 1e\+30"):
         read_panel(frame.assign(y=[0.5, sign * 1e30, sign * 1.5e30]))
+
+
+def test_columns_of_categories_are_read_as_what_they_hold() -> None:
+    panel = read_panel(long(ds=long()["ds"].dt.strftime("%Y-%m-%d").astype("category")))
+    assert panel.freq == "D"
+    np.testing.assert_array_equal(panel.first, read_panel(long()).first)
+
+
+def test_a_column_of_nothing_has_missing_values() -> None:
+    table = pa.table({"ds": [1, 2], "y": pa.nulls(2)})
+    with pytest.raises(DataError, match=r"a missing value \(NaN\) at 1 \(2 of its values\)"):
+        read_panel(table)
+
+
+def test_large_steps_that_are_no_dates_are_steps() -> None:
+    assert read_panel(pd.DataFrame({"ds": [20241398, 20241399, 20241400], "y": 1.0})).freq == 1

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from leapts.data.validation import read_panel
-from leapts.data.writing import write_frame
+from leapts.data.writing import csv_bytes, write_frame
 from leapts.errors import DataError
 
 FRAME = pd.DataFrame(
@@ -58,3 +58,15 @@ def test_a_name_without_a_format_is_refused(tmp_path: Path) -> None:
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nowhere does not exist; make it first"):
         write_frame(FRAME, tmp_path / "nowhere" / "a.csv")
+
+
+def test_a_folder_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(DataError, match=r"a\.csv is a folder; choose another name"):
+        write_frame(FRAME, tmp_path / "a.csv")
+
+
+def test_parts_of_seconds_are_kept() -> None:
+    frame = FRAME.assign(ds=pd.to_datetime(["2024-01-01 00:00:00.5"] * 3))
+    assert b"2024-01-01 00:00:00.5" in csv_bytes(frame)
+    assert b"2024-01-01 01:00:00," in csv_bytes(FRAME)
