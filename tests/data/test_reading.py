@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leapts.data.reading import read_table
+from leapts.data.reading import file_bytes, read_table
 from leapts.errors import DataError
 
 TEXT = "unique_id,ds,y\n007,2024-01-01,1.5\n007,2024-01-02,2.5\n"
@@ -157,3 +157,22 @@ def test_names_that_go_on_over_a_line_are_whole_also_in_long_files(tmp_path: Pat
     table = read_table(path)
     assert set(table.frame.get_column("unique_id").to_list()) == {name}
     assert len(table.frame) == 5000
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (PermissionError(13, "Permission denied"), "may not be read by this user; change its permissions"),
+        (OSError(5, "Input/output error"), r"cannot be read \(Input/output error\); check the path"),
+    ],
+)
+def test_what_cannot_be_read_is_said(
+    error: OSError, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Path) -> bytes:
+        raise error
+
+    path = write(tmp_path, "a.csv", TEXT)
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    with pytest.raises(DataError, match=message):
+        file_bytes(path)

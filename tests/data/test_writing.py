@@ -78,3 +78,15 @@ def test_safe_cells_reach_categories_and_files(tmp_path: Path) -> None:
     frame = pd.DataFrame({"unique_id": pd.Categorical(["=1", "b"]), "y": [1, 2]})
     target = write_frame(frame, tmp_path / "a.csv", safe_cells=True)
     assert pd.read_csv(target)["unique_id"].tolist() == ["'=1", "b"]
+
+
+def test_a_folder_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(DataError, match=r"a\.csv is a folder; choose another name"):
+        write_frame(FRAME, tmp_path / "a.csv")
+
+
+def test_parts_of_seconds_are_kept() -> None:
+    frame = FRAME.assign(ds=pd.to_datetime(["2024-01-01 00:00:00.5"] * 3))
+    assert b"2024-01-01 00:00:00.5" in csv_bytes(frame)
+    assert b"2024-01-01 01:00:00," in csv_bytes(FRAME)

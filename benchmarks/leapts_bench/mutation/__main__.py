@@ -29,6 +29,7 @@ _HEAVY = (
     "pyarrow",
     "pydantic",
     "safetensors",
+    "torch._dynamo",
     "uvicorn",
 )
 

@@ -44,37 +44,36 @@ _PLAIN = (
     Target("forecaster/contents.py", _FOLDER),
     Target("forecaster/folder.py", _FOLDER),
 )
-# The nearest test of each module of the server; the others come after it.
 _SERVER = {
-    "app": "forecast",
-    "batching": "batching",
-    "connections": "limits",
-    "description": "schema",
-    "docs": "page",
-    "extra": "running",
-    "guard": "guard",
-    "intake": "limits",
-    "limits": "limits",
-    "metrics": "metrics",
-    "models": "models",
-    "problems": "problems",
-    "running": "running",
-    "stamps": "forecast",
-    "tables": "tables",
-    "web": "page",
-    "wire": "problems",
+    "app": ("forecast", "page"),
+    "batching": ("batching",),
+    "connections": ("limits",),
+    "description": ("schema",),
+    "docs": ("page",),
+    "extra": ("running",),
+    "guard": ("guard", "metrics"),
+    "intake": ("limits", "problems"),
+    "limits": ("limits",),
+    "metrics": ("metrics",),
+    "models": ("models",),
+    "problems": ("problems",),
+    "running": ("running", "limits"),
+    "stamps": ("forecast",),
+    "tables": ("tables",),
+    "web": ("page",),
+    "wire": ("problems", "forecast"),
 }
-_MODELS_ARE_FITTED = "test_models_go_by_their_folders_names_or_by_those_given"
-_MODELS_ARE_READ = "test_models_and_traces_are_not_mixed"
+_FITTED_ONCE = "test_models_go_by_their_folders_names_or_by_those_given"
+_READ_ONCE = "test_models_and_traces_are_not_mixed"
 
 TARGETS = (
     *_PLAIN,
     *(
         Target(
             f"serve/{module}.py",
-            (f"serve/test_{test}.py", "serve"),
-            _MODELS_ARE_FITTED if module == "models" else _MODELS_ARE_READ,
+            (*(f"serve/test_{test}.py" for test in tests), "serve/test_batching.py", "serve/test_models.py"),
+            _FITTED_ONCE if module == "models" else _READ_ONCE,
         )
-        for module, test in _SERVER.items()
+        for module, tests in _SERVER.items()
     ),
 )

@@ -43,7 +43,7 @@ def try_all(target: Target, mutants: Sequence[Mutant], found: Found) -> None:
     with tempfile.TemporaryDirectory(prefix="leapts-") as folder:
         if late:
             plugin = _Late(target, source, late, found)
-            ended = in_fork(partial(_session, target, plugin, Path(folder)), seconds=36_000)
+            ended = in_fork(partial(_session, target, plugin, Path(folder), target.tests), seconds=36_000)
             left = _value(target, ended)
             early += [mutant for mutant in late if mutant.number in left]
         if early:
@@ -62,13 +62,13 @@ def _value(target: Target, ended: Ended) -> list[int]:
     return ended.value or []
 
 
-def _session(target: Target, plugin: "_Early", folder: Path) -> Any:
+def _session(target: Target, plugin: "_Early", folder: Path, tests: Sequence[str]) -> Any:
     """Collect the tests and let the plugin have them."""
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     os.chdir(target.root)
-    files = dict.fromkeys(str(target.root / "tests" / test) for test in target.tests)
+    files = dict.fromkeys(str(target.root / "tests" / test) for test in tests)
     warm = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
     options = ["-p", "no:cacheprovider", "-W", warm, f"--basetemp={folder / 'tests'}", f"--rootdir={target.root}"]
     code = pytest.main([*options, *files], plugins=[plugin])
@@ -187,10 +187,13 @@ class _Late(_Early):
 
 
 def _from_the_start(target: Target, source: str, folder: Path) -> str | None:
-    """In a copy that has read nothing of LeapTS: the test that notices this source in place of the module's own."""
+    """In a copy that has read nothing of LeapTS: the test that notices this source in place of the module's own.
+
+    Only the nearest tests are asked, as all has to be made ready for them again.
+    """
     _at_most(300)
     read_instead(target.source, source.encode())
-    outcome: str | None = _session(target, _Early(), folder)
+    outcome: str | None = _session(target, _Early(), folder, target.tests[:1])
     return outcome
 
 
