@@ -1,6 +1,5 @@
 """Where anything listens while each command runs, as the kernel tells it."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -8,7 +7,7 @@ import time
 from pathlib import Path
 
 from leapts_bench.resilience.outcome import Outcome
-from leapts_bench.resilience.samples import H, LOOKBACK, forecaster, waves
+from leapts_bench.resilience.samples import LOOKBACK, H, forecaster, waves
 
 _LISTENING = "0A"
 _LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F")
@@ -83,22 +82,22 @@ def listening(session: int) -> set[str]:
 
 def _processes(session: int) -> list[int]:
     found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
             try:
-                fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
             if int(fields[3]) == session:
-                found.append(int(name))
+                found.append(int(folder.name))
     return found
 
 
 def _sockets(process: int) -> set[str]:
     found = set()
     try:
-        for descriptor in os.listdir(f"/proc/{process}/fd"):
-            target = os.readlink(f"/proc/{process}/fd/{descriptor}")
+        for descriptor in Path(f"/proc/{process}/fd").iterdir():
+            target = str(descriptor.readlink())
             if target.startswith("socket:["):
                 found.add(target[8:-1])
     except OSError:
