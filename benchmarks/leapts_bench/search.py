@@ -23,7 +23,7 @@ LOG = "search.jsonl"
 # How many candidates a rung takes, after the anchors and the random ones of the first.
 _SURVIVORS = (5, 2)
 _RANDOM = 10
-_RAGGED_SURVIVORS = (2,)
+_RAGGED_SURVIVORS = (2, 2)
 
 # Epochs of each rung: small sets need many, large ones show their order early.
 _EPOCHS = {
@@ -39,10 +39,10 @@ _EPOCHS = {
     "Weather": (0.3, 1.0, 4.0),
     "SZ-taxi": (1.0, 3.0, 8.0),
     "Electricity7": (0.5, 2.0, 6.0),
-    # Some 500 and 2,000 steps.
+    # Some 500 and 2,000 steps; monthly series, most of all and with seasons, go on getting better.
     "M4-Yearly": (1.0, 4.0),
     "M4-Quarterly": (0.4, 1.6),
-    "M4-Monthly": (0.1, 0.4),
+    "M4-Monthly": (0.1, 0.4, 1.3),
     "M4-Weekly": (3.0, 12.0),
     "M4-Daily": (0.2, 0.8),
     "M4-Hourly": (0.8, 3.2),
