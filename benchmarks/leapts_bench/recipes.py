@@ -19,6 +19,8 @@ from leapts_bench.runs import LeapTSDesign, Learning, Run
 
 FILE = Path(__file__).parent / "recipes.toml"
 
+_LEAN_WIDTH, _LEAN_LEAPS = 64, 2
+
 _HEADER = "# Made from the search log by `leapts_bench search`: the best on validation windows. Not to be edited.\n\n"
 
 
@@ -42,6 +44,13 @@ class Recipe(Options):
     def changed(self, options: dict[str, Any]) -> "Recipe":
         """The recipe with other options of the model, as an ablation wants."""
         return Recipe(model=LeapTSDesign(options={**self.model.options, **options}), training=self.training)
+
+    def lean(self) -> "Recipe":
+        """The recipe for those in a hurry: a state of at most 64 numbers, and at most two leaps."""
+        options = self.model.options
+        scheduling = {**options.get("scheduling", {"kind": "hierarchical"}), "max_leaps": _LEAN_LEAPS}
+        width = min(_LEAN_WIDTH, options.get("hidden_size", _LEAN_WIDTH))
+        return self.changed({"hidden_size": width, "scheduling": scheduling})
 
 
 # Sets without a search of their own borrow from one of their kind.

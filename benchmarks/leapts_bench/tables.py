@@ -12,7 +12,7 @@ from leapts_bench.published import AVERAGE, best_other, published
 from leapts_bench.results import Line
 from leapts_bench.speed import FILE as SPEED_FILE
 from leapts_bench.speed import speed_page
-from leapts_bench.studies import ablation, m4, seeds, sensitivity, synthetic
+from leapts_bench.studies import ablation, lean, m4, seeds, sensitivity, synthetic
 from leapts_bench.suites import FULL, PAPER_SETS, SUITES, Entry, entries
 from leapts_bench.summary import Figure, Results, difference
 
@@ -49,6 +49,7 @@ def render(suites: Entries, done: Mapping[str, Line], speed: Sequence[Line] = ()
         "## Main results\n\n" + comparison("main", of["main"]),
         "### ILI without the last incomplete batch\n\n" + whole_batches(of["main"]),
         "### In the units of the data, and what it costs\n\n" + costs(of["main"]),
+        "### Lean recipes\n\nA state of at most 64 numbers, at most two leaps.\n\n" + lean(of["lean"]),
         "## M4\n\n" + m4(of["m4"]),
         "## Synthetic scenarios\n\n" + synthetic(of["synthetic"]),
         "## Long look-back and horizons\n\nLook-back 720.\n\n" + comparison("long", of["long"]),
@@ -162,6 +163,7 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
         [
             line["run"]["dataset"],
             str(line["run"]["horizon"]),
+            line["run"]["model"].get("name", FULL),
             str(line["seed"]),
             plain(line["test"]["mse"]),
             plain(line["test"]["mae"]),
@@ -169,9 +171,11 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
         ]
         for line in lines
     ]
-    said = "A search that was changed replaced the recipe of these runs after their test had been opened. They count "
-    said += "nowhere above; why each was replaced is in the decisions."
-    return f"{said}\n\n{table(['set', 'horizon', 'seed', 'MSE', 'MAE', 'commit'], rows)}"
+    said = (
+        "A search that was changed replaced the recipe of these runs, or a look at published settings corrected those "
+    )
+    said += "of a peer, after their test had been opened. They count nowhere above; why is in the decisions."
+    return f"{said}\n\n{table(['set', 'horizon', 'model', 'seed', 'MSE', 'MAE', 'commit'], rows)}"
 
 
 def _pair(metric: str) -> list[str]:

@@ -7,8 +7,8 @@ from leapts.data.borders import Split
 from leapts_bench import results, search
 from leapts_bench.execution import trial
 from leapts_bench.protocol import Benchmark
-from leapts_bench.recipes import FILE, chosen, merit, written
-from leapts_bench.runs import Run
+from leapts_bench.recipes import FILE, Recipe, chosen, merit, written
+from leapts_bench.runs import LeapTSDesign, Run
 from leapts_bench.search import LOG, candidates
 from tests.bench.conftest import tiny_run
 
@@ -93,3 +93,12 @@ def test_candidates_are_the_same_every_time_and_all_different(variates: int) -> 
     assert len({candidate.model_dump_json() for candidate in some}) == len(some)
     if variates == 1:
         assert {candidate.model.options["mixing"]["kind"] for candidate in some} == {"none"}
+
+
+def test_a_lean_recipe_is_never_wider_nor_longer_than_its_recipe() -> None:
+    wide = Recipe(model=LeapTSDesign(options={"hidden_size": 128, "mixing": {"kind": "mlp"}}))
+    narrow = Recipe(model=LeapTSDesign(options={"hidden_size": 32}))
+    config = wide.lean().model.config(input_size=96, horizon=60, variates=7)
+    assert (config.hidden_size, config.scheduling.max_leaps) == (64, 2)  # type: ignore[union-attr]
+    assert config.mixing.kind == "mlp"
+    assert narrow.lean().model.config(input_size=96, horizon=60, variates=7).hidden_size == 32

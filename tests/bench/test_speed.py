@@ -124,10 +124,10 @@ def _inference(ours: float) -> dict[str, Any]:
 
 def test_ratios_are_held_to_what_was_to_be_reached_with_one_thread() -> None:
     page = speed_page([_line("inference", _inference(0.004)), _line("inference", _inference(0.002), threads=2)])
-    assert "| ETTh2 | 32 | DLinear | 4 | 3 | NO | 4 | 1 |" in page
-    assert "| ETTh2 | 32 | TSMixer | 0.4 | 0.65 | yes | 4 | 10 |" in page
-    assert "| ETTh2 | 32 | PatchTST | not run here | 0.01 | - | - | - |" in page
-    assert "| ETTh2 | 32 | DLinear | 2 | - | - | 2 | 1 |" in page.split("With 2 threads")[1]
+    assert "| ETTh2 | 32 | LeapTS | DLinear | 4 | 3 | NO | 4 | 1 |" in page
+    assert "| ETTh2 | 32 | LeapTS | TSMixer | 0.4 | 0.65 | yes | 4 | 10 |" in page
+    assert "| ETTh2 | 32 | LeapTS | PatchTST | not run here | 0.01 | - | - | - |" in page
+    assert "| ETTh2 | 32 | LeapTS | DLinear | 2 | - | - | 2 | 1 |" in page.split("With 2 threads")[1]
 
 
 def test_the_last_line_of_a_point_counts_and_quick_looks_never_do() -> None:

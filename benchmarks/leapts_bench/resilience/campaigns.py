@@ -14,12 +14,17 @@ from leapts_bench.resilience import (
     faults,
     full_disk,
     hostile,
+    injection,
     laws,
+    listening,
+    made_up,
+    overload,
     repeats,
     replay,
     resume,
     runners,
     sharing,
+    strangers,
     two_fits,
 )
 from leapts_bench.resilience.outcome import Outcome
@@ -65,6 +70,14 @@ CAMPAIGNS = {
         damage.UNITS,
         damage.run,
         0,
+    ),
+    "injection": Campaign(
+        "What a series, a column, a file or a model is called stays a name: in the report and on the server's page no "
+        "script runs and nothing loads from elsewhere, a terminal is commanded by none, every name comes back from "
+        "CSV and none computes where cells are safe, and labels of metrics and lines of logs stay what they are.",
+        injection.UNITS,
+        injection.run,
+        200,
     ),
     "kills": Campaign(
         "A writer killed at any system call leaves the old or the new version, and the next one can be written.",
@@ -159,6 +172,35 @@ CAMPAIGNS = {
         extremes.DIVERGENCE_UNITS,
         extremes.run_divergence,
         200,
+    ),
+    "strangers at the server": Campaign(
+        "Bodies without end, 500 slow sockets, a million nested brackets, gzip bombs, NaN tokens, forms and junk: the "
+        "server answers for its health throughout, grows by less than 100 MB, gives numbers or a refusal that tells "
+        "nothing of its inside, and no 5xx but 503.",
+        strangers.UNITS,
+        strangers.run,
+        0,
+    ),
+    "overload": Campaign(
+        "Asked, by callers who do not wait for answers, for 2 and 10 times what it can do: whoever is accepted is "
+        "answered within twice the unloaded time (99th percentile), the others get 503 as quickly, and a second later "
+        "all is as before. A stop signal amid load leaves no request unanswered that the server had read.",
+        overload.UNITS,
+        overload.run,
+        0,
+    ),
+    "made-up requests": Campaign(
+        "Requests made up from the OpenAPI description, valid ones and others, are answered as it says: no 500, and no "
+        "path or class name in an error.",
+        made_up.UNITS,
+        made_up.run,
+        100_000,
+    ),
+    "listening": Campaign(
+        "By default no command listens but for this computer alone, as /proc/net/tcp and tcp6 have it.",
+        listening.UNITS,
+        listening.run,
+        0,
     ),
 }
 

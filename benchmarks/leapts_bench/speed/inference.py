@@ -27,8 +27,8 @@ from leapts_bench.speed.plan import (
     windows_of,
 )
 from leapts_bench.speed.timing import Action, fastest
+from leapts_bench.suites import LEAN, LEAN_SETS
 
-SETS = ("ETTh2", "Weather")
 OURS_AS_ONNX = "LeapTS through ONNX Runtime"
 _WIDE = "Electricity"  # is not here in full: its width, with weights and data made up
 
@@ -36,38 +36,43 @@ _WIDE = "Electricity"  # is not here in full: its width, with weights and data m
 def inference(plan: Plan) -> Line:
     """Milliseconds a batch, for one window and for several, and for very many variates."""
     places = []
-    for dataset in SETS:
-        model = trained(dataset, plan)
+    for dataset in LEAN_SETS:
+        models = {OURS: trained(dataset, plan), LEAN: trained(dataset, plan, is_lean=True)}
         variates = find(dataset).series
         peers = fresh_peers(dataset, variates, plan)
         for windows in (1, WINDOWS):
             history = windows_of(dataset, windows)
-            places.append(_place(dataset, model, peers, history, plan))
+            places.append(_place(dataset, models, peers, history, plan))
     wide = 32 if plan.is_quick else find(_WIDE).series
     config = recipe(_WIDE).model.config(input_size=LOOKBACK, horizon=HORIZON, variates=wide)
-    model = build_model(config, seed=plan.seed)
+    models = {OURS: build_model(config, seed=plan.seed)}
     peers = fresh_peers(_WIDE, wide, plan, ("DLinear", "TSMixer"))
-    places.append(_place(f"{wide} variates", model, peers, random_walks(WINDOWS, wide, LOOKBACK, plan.seed), plan))
+    places.append(_place(f"{wide} variates", models, peers, random_walks(WINDOWS, wide, LOOKBACK, plan.seed), plan))
     return {"places": places}
 
 
-def _place(name: str, model: LeapTSModel, peers: dict[str, PeerModel], history: Tensor, plan: Plan) -> Line:
-    candidates: dict[str, Action] = {OURS: lambda: model.forecast(history)}
+def _place(name: str, models: dict[str, LeapTSModel], peers: dict[str, PeerModel], history: Tensor, plan: Plan) -> Line:
+    # As the forecaster does it: the light view is made once and kept for all passes.
+    candidates: dict[str, Action] = {ours: _asking(model.snapshot(), history) for ours, model in models.items()}
     candidates |= {peer: _asking(network, history) for peer, network in peers.items()}
-    session = onnx_session(model, history) if len(history) == 1 else None
+    session = onnx_session(models[OURS], history) if len(history) == 1 else None
     if session is not None:
         candidates[OURS_AS_ONNX] = session
-    trace = model.forecast(history, record="leaps").trace
     return {
         "set": name,
         "windows": len(history),
         "variates": history.shape[1],
-        "leaps": None if trace is None else float(trace.leaps.double().mean()),
+        "leaps": {ours: _leaps(model, history) for ours, model in models.items()},
         "seconds": fastest(candidates, plan.rounds),
     }
 
 
-def _asking(network: PeerModel, history: Tensor) -> Action:
+def _leaps(model: LeapTSModel, history: Tensor) -> float | None:
+    trace = model.forecast(history, record="leaps").trace
+    return None if trace is None else float(trace.leaps.double().mean())
+
+
+def _asking(network: PeerModel | LeapTSModel, history: Tensor) -> Action:
     return lambda: network.forecast(history)
 
 

@@ -6,6 +6,7 @@ from leapts_bench.markdown import NOT_RUN, table
 from leapts_bench.results import Line
 from leapts_bench.speed.inference import OURS_AS_ONNX
 from leapts_bench.speed.plan import OURS, PEERS
+from leapts_bench.suites import LEAN
 
 # Our time over theirs, at most; with one thread.
 INFERENCE_LIMITS: dict[tuple[str, int], dict[str, float]] = {
@@ -71,12 +72,14 @@ def _inference(figures: Line, threads: int) -> str:
     rows = []
     for place in figures["places"]:
         seconds, limits = place["seconds"], INFERENCE_LIMITS.get((place["set"], place["windows"]), {})
+        who = [(OURS, name, limits.get(name)) for name in PEERS]
+        who += [(LEAN, name, limits.get(name)) for name in PEERS if name in limits]
+        who += [(OURS_AS_ONNX, "DLinear", ONNX_LIMIT)] if place["windows"] == 1 else []
         task = [place["set"], str(place["windows"])]
-        rows += [[*task, name, *_ratio(seconds, OURS, name, limits.get(name), threads)] for name in PEERS]
-        if place["windows"] == 1:
-            row = _ratio(seconds, OURS_AS_ONNX, "DLinear", ONNX_LIMIT, threads)
-            rows.append([*task, "DLinear, ours through ONNX Runtime", *row])
-    return table(["set", "windows", "against", "ratio", "to reach", "reached", "ours, ms", "theirs, ms"], _run(rows))
+        rows += [[*task, ours, name, *_ratio(seconds, ours, name, limit, threads)] for ours, name, limit in who]
+    headings = ["set", "windows", "ours", "against", "ratio", "to reach", "reached", "ours, ms", "theirs, ms"]
+    said = f"*{LEAN}*: the recipe with a state of at most 64 numbers and at most two leaps; its errors are above."
+    return f"{said}\n\n{table(headings, _run(rows, names=4))}"
 
 
 def _training(figures: Line, threads: int) -> str:
@@ -239,6 +242,6 @@ def _verdict(ratio: float, limit: float | None) -> str:
     return "-" if limit is None else "yes" if ratio <= limit else "NO"
 
 
-def _run(rows: list[list[str]]) -> list[list[str]]:
-    """Without the places that were neither run nor to be reached."""
-    return [row for row in rows if NOT_RUN not in row or any(cell not in (NOT_RUN, "-") for cell in row[3:])]
+def _run(rows: list[list[str]], names: int = 3) -> list[list[str]]:
+    """Without the places that were neither run nor to be reached; the first cells only name them."""
+    return [row for row in rows if NOT_RUN not in row or any(cell not in (NOT_RUN, "-") for cell in row[names:])]

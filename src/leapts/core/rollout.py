@@ -117,7 +117,7 @@ class Rollout(nn.Module):
                 written = segment
             else:
                 segment.mul_(masks.from_start.index_select(0, remaining.long()))
-                written.index_add_(0, rows, segment)
+                _add_rows(written, rows, segment)
             if leap == last and recorder is None:
                 break
             landing = _Landing(rows, state, control, self.one_hot.index_select(0, scale), length, left, segment)
@@ -178,6 +178,16 @@ class _Landing(NamedTuple):
     def select(self, index: Int[Tensor, "some"]) -> "_Landing":
         """Some of the rows, in the order given."""
         return _Landing(*[field.index_select(0, index) for field in self])
+
+
+def _add_rows(
+    whole: Float[Tensor, "all numbers"], rows: Int[Tensor, "rows"], part: Float[Tensor, "rows numbers"]
+) -> None:
+    """Add in place to some rows; while none is done, to all of them, which is several times quicker."""
+    if rows.shape[0] == whole.shape[0]:
+        whole.add_(part)
+    else:
+        whole.index_add_(0, rows, part)
 
 
 def _cluster_sizes(rows: Int[Tensor, "rows"], borders: Sequence[int]) -> Sequence[int]:
