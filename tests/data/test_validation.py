@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -466,7 +466,7 @@ def test_where_no_frequency_shows_the_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", ["first", "last"])
-def test_repeats_are_left_out_of_each_series(kept: str) -> None:
+def test_repeats_are_left_out_of_each_series(kept: Literal["first", "last"]) -> None:
     frame = pd.DataFrame(
         {"unique_id": ["a", "a", "b", "b", "b", "c"], "ds": [1, 1, 1, 2, 2, 1], "y": [1.0, 2, 3, 4, 5, 6]}
     )
