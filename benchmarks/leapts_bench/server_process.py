@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import leapts
 from leapts.errors import ConfigError
 
 
@@ -49,7 +50,10 @@ def server_process(*arguments: str, output: int = subprocess.DEVNULL) -> Iterato
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     given = ["--port", str(port)] if "serve" in arguments else [str(port)]
-    process = subprocess.Popen([sys.executable, *arguments, *given], stdout=output)
+    # The code of this process, whatever else may be installed.
+    code = os.pathsep.join(str(Path(module).parents[1]) for module in (leapts.__file__, __file__))
+    environment = {**os.environ, "PYTHONPATH": code}
+    process = subprocess.Popen([sys.executable, *arguments, *given], stdout=output, env=environment)
     try:
         _until_connected(process, port)
         yield ServerProcess(process, port)
@@ -60,6 +64,8 @@ def server_process(*arguments: str, output: int = subprocess.DEVNULL) -> Iterato
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def _until_connected(process: "subprocess.Popen[bytes]", port: int) -> None:

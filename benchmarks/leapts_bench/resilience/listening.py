@@ -1,11 +1,13 @@
 """Where anything listens while each command runs, as the kernel tells it."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import leapts
 from leapts_bench.resilience.outcome import Outcome
 from leapts_bench.resilience.samples import LOOKBACK, H, forecaster, waves
 
@@ -35,7 +37,12 @@ def run(unit: str, place: Path) -> Outcome:
     forecaster().fit(frame).save(place / "model")
     command = [sys.executable, "-m", "leapts", *_COMMANDS[unit]]
     process = subprocess.Popen(
-        command, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        cwd=place,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(Path(leapts.__file__).parents[1])},
     )
     outcome = Outcome()
     found: set[str] = set()
