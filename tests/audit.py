@@ -22,8 +22,11 @@ _WATCHED = frozenset(
 )
 
 # Who may evaluate on our behalf, always text of their own making: what makes classes and checks of shapes when a module
-# is read, and SQLAlchemy, which makes functions for the searches' study.
-_MAY_EVALUATE = ("dataclasses", "collections", "typing", "jaxtyping", "beartype", "sqlalchemy")
+# is read, SQLAlchemy, which makes functions for a search's study, and the exporters, which make them of graphs.
+_MAY_EVALUATE = (
+    *("dataclasses", "collections", "typing", "jaxtyping", "beartype", "sqlalchemy"),
+    *("torch.fx.", "torch._", "torch.export", "torch.onnx", "onnx"),
+)
 
 _heard: list[str] = []
 
