@@ -16,18 +16,18 @@ _LOOPBACK = ("0100007F", "00000000000000000000000001000000", "0000000000000000FF
 _FIT = ("--horizon", str(H), "--input-size", str(LOOKBACK), "--max-steps", "2")
 _COMMANDS = {
     "serve": ("serve", "model", "--port", "0"),
-    "demo": ("demo", "--out", "demo"),
+    "demo": ("demo", "--max-steps", "2"),
     "fit": ("fit", "data.csv", *_FIT, "--out", "fitted"),
     "predict": ("predict", "model", "data.csv"),
     "backtest": ("backtest", "data.csv", *_FIT, "--windows", "2"),
-    "tune": ("tune", "data.csv", "--horizon", str(H), "--trials", "2", "--max-steps", "2", "--out", "tuned"),
+    "tune": ("tune", "data.csv", "--horizon", str(H), "--trials", "2", "--max-steps", "2"),
     "export": ("export", "model", "--format", "pt2", "--out", "model.pt2"),
-    "report": ("report", "model", "data.csv", "--out", "report.html"),
-    "analyse": ("analyse", "model", "data.csv", "--out", "analysis"),
+    "report": ("report", "model", "data.csv"),
+    "analyse": ("analyse", "model", "data.csv"),
     "datasets": ("datasets", "list"),
 }
 UNITS = tuple(_COMMANDS)
-_SECONDS = {"serve": 20.0}
+_SECONDS = 300.0
 
 
 def run(unit: str, place: Path) -> Outcome:
@@ -46,7 +46,7 @@ def run(unit: str, place: Path) -> Outcome:
     )
     outcome = Outcome()
     found: set[str] = set()
-    end = time.monotonic() + _SECONDS.get(unit, 300.0)
+    end = time.monotonic() + _SECONDS
     looks = 0
     while process.poll() is None and time.monotonic() < end:
         found |= listening(process.pid)
@@ -58,7 +58,8 @@ def run(unit: str, place: Path) -> Outcome:
         process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=120)
     judge(unit, found, looks, outcome)
-    if process.returncode:
+    # A server may be told to stop before it is ready to be told.
+    if process.returncode and not (unit == "serve" and process.returncode == -signal.SIGTERM):
         outcome.fail(f"{unit}: ended with {process.returncode}: {said.decode()[-200:]}")
     if unit == "serve" and not found:
         outcome.fail("serve: nothing listened at all")
