@@ -1,4 +1,5 @@
-# Every target sets up what it needs: a virtual environment in .venv, installed through constraints.txt.
+# Every target sets up what it needs: a virtual environment in .venv, installed through constraints.txt. Nothing is
+# compiled ahead: most of what is installed is never read.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +12,7 @@ RELEASE_READY := $(RELEASE)/.ready
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean resilience
+.PHONY: help demo test coverage mutation lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean resilience
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -19,17 +20,17 @@ help: ## show this list
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 $(DOCS_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
 $(RELEASE_READY): pyproject.toml
 	$(PYTHON) -m venv $(RELEASE)
 	$(RELEASE)/bin/python -m pip install --quiet --upgrade pip
-	$(RELEASE)/bin/python -m pip install --quiet --group release
+	$(RELEASE)/bin/python -m pip install --quiet --no-compile --group release
 	@touch $@
 
 demo: $(READY) ## fit, forecast and trace the bundled weather data
@@ -37,6 +38,12 @@ demo: $(READY) ## fit, forecast and trace the bundled weather data
 
 test: $(READY) ## run the whole test suite
 	$(PYTEST)
+
+coverage: $(READY) ## run it and measure which branches of src/leapts it takes; fails below the floor in pyproject.toml
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest --numprocesses 2 --dist worksteal
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered --show-missing
 
 lint: $(READY) ## lint, format check, types, layers
 	$(BIN)/ruff check .
@@ -46,19 +53,21 @@ lint: $(READY) ## lint, format check, types, layers
 
 check: lint test ## all that must pass before a change lands
 
-# Some of the tools we adapt to want an older pandas than we develop with, so they live in an environment of their own.
+# Some of the tools we adapt to want an older pandas than we develop with, so they live in an environment of their own,
+# which takes from that of development what it does not have itself: torch need not be there twice.
 PEERS := .venv-peers
 PEERS_READY := $(PEERS)/.ready
+PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
 
-$(PEERS_READY): pyproject.toml constraints.txt constraints-peers.txt
-	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --upgrade pip
-	$(PEERS)/bin/python -m pip install --quiet --constraint constraints.txt --constraint constraints-peers.txt \
-		--editable '.[neural,darts,sktime,stats]' beartype hypothesis polars pytest pytest-xdist
+$(PEERS_READY): $(READY) constraints-peers.txt
+	$(PYTHON) -m venv --clear $(PEERS)
+	$(BIN)/python -c '$(PACKAGES)' >"$$($(PEERS)/bin/python -c '$(PACKAGES)')/development.pth"
+	$(PEERS)/bin/python -m pip install --quiet --no-compile --constraint constraints.txt \
+		--constraint constraints-peers.txt --editable '.[neural,darts,sktime,stats]'
 	@touch $@
 
 peers: $(PEERS_READY) ## test the adapters with neuralforecast, Darts, sktime and statsforecast, and the frames of pandas 2
-	$(PEERS)/bin/pytest --numprocesses 2 --dist worksteal tests/adapters tests/test_baselines.py tests/data \
+	$(PEERS)/bin/python -m pytest --numprocesses 2 --dist worksteal tests/adapters tests/test_baselines.py tests/data \
 		tests/forecaster/test_kinds.py
 
 # Ray and Spark are heavy beside what everybody needs, and their tests bring up a cluster: apart, and one after the other.
@@ -68,7 +77,7 @@ CLUSTERS_READY := $(CLUSTERS)/.ready
 $(CLUSTERS_READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(CLUSTERS)
 	$(CLUSTERS)/bin/python -m pip install --quiet --upgrade pip
-	$(CLUSTERS)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[ray,spark,tune]' \
+	$(CLUSTERS)/bin/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[ray,spark,tune]' \
 		beartype hypothesis pytest
 	@touch $@
 
@@ -110,8 +119,8 @@ SUITE ?= main
 bench: $(READY) ## do the runs of a suite that are not done: make bench SUITE=main, with LEAPTS_DATA set
 	$(BIN)/python -m leapts_bench run $(SUITE)
 
-bench-speed: $(READY) ## measure speed beside the peers that are installed; on a quiet machine, with LEAPTS_DATA set
-	$(BIN)/python -m leapts_bench speed
+bench-speed: $(PEERS_READY) ## measure speed beside the peers; on a quiet machine, with LEAPTS_DATA set
+	$(PEERS)/bin/python -m leapts_bench speed
 
 bench-table: $(READY) ## render docs/benchmarks.md from the results, without training
 	$(BIN)/python -m leapts_bench table
@@ -119,6 +128,10 @@ bench-table: $(READY) ## render docs/benchmarks.md from the results, without tra
 SECONDS_AT_MOST ?= 36000
 resilience: $(READY) ## try to break it: what is not done of the long campaigns, then docs/reliability.md; needs strace and root
 	$(BIN)/python -m leapts_bench resilience --seconds $(SECONDS_AT_MOST)
+
+mutation: $(READY) ## put faults into the code, one at a time, and see whether the tests notice; then docs/reliability.md
+	$(BIN)/python -m leapts_bench.mutation --seconds $(SECONDS_AT_MOST)
+	$(BIN)/python -m leapts_bench resilience --seconds 0
 
 clean: ## remove the virtual environments and the caches
 	rm -rf $(VENV) $(PEERS) $(CLUSTERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site $(RELEASE)

@@ -1,6 +1,10 @@
-"""Turns on the shape checks written in signatures, for every test; users never pay for them."""
+"""For every test: the shape checks written in signatures, and an ear for what the library may not do.
+
+Users pay for neither.
+"""
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +12,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from jaxtyping import config, install_import_hook
+
+from tests import audit
 
 # Programs the tests start compute with one thread too: several side by side would wait for each other.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -20,6 +26,22 @@ settings.register_profile(
 )
 settings.load_profile("leapts")
 torch.set_num_threads(1)
+
+audit.install()
+
+
+@pytest.fixture(autouse=True)
+def _audited() -> Iterator[None]:
+    """Fails the test during which, or for whose fixtures, the library did what it may not."""
+    yield
+    audit.require_nothing_heard()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """What was measured is kept now: a process of several that is slow to end is ended, and loses it."""
+    if "coverage" in sys.modules and (measuring := sys.modules["coverage"].Coverage.current()) is not None:
+        measuring.save()
 
 
 @pytest.fixture(scope="session")

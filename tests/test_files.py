@@ -1,11 +1,15 @@
 """Files and folders are replaced whole or not at all, and nothing is left lying about."""
 
+import errno
+import os
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from leapts import files
-from leapts.files import write_file, write_folder
+from leapts.files import move_file, write_file, write_folder
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
@@ -53,3 +57,146 @@ def test_a_failure_leaves_the_old_state_and_nothing_else(
     monkeypatch.undo()
     assert _contents(tmp_path) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "m"]
+
+
+def test_an_error_names_what_was_asked_for_not_the_temporary_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FileNotFoundError) as missing:
+        write_file(tmp_path / "no" / "a", b"new")
+    assert (missing.value.filename, missing.value.filename2) == (str(tmp_path / "no" / "a"), None)
+
+    def fail(path: Path, target: Path) -> None:
+        raise OSError(errno.EXDEV, "cross-device link", str(path), None, str(target))
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(OSError, match="cross-device") as moved:
+        write_folder(tmp_path / "m", {"a": b"new"})
+    assert (moved.value.filename, moved.value.filename2) == (str(tmp_path / "m"), None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_without_a_number_is_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("refused")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match=r"^refused$") as caught:
+        write_file(tmp_path / "a", b"new")
+    assert caught.value.filename is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def _synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what is synced from now on, in order, with the content that files have at that time."""
+    seen = []
+    plain = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        plain(descriptor)
+        seen.append(f"{path.name} {path.read_text()}" if path.is_file() else path.name)
+
+    monkeypatch.setattr("os.fsync", fsync)
+    return seen
+
+
+def test_what_is_written_is_synced_before_it_is_moved_and_its_folder_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = _synced(monkeypatch)
+    write_file(tmp_path / "a", b"new")
+    assert [name.partition(" ")[2] for name in seen] == ["new", ""]
+    assert seen[-1] == tmp_path.name
+    seen.clear()
+    write_folder(tmp_path / "m", {"a": b"1", "b": b"2"})
+    assert seen[:2] == ["a 1", "b 2"]
+    assert seen[2].startswith(".m.")
+    assert seen[3:] == [tmp_path.name]
+    seen.clear()
+    move_file(tmp_path / "a", tmp_path / "b")
+    assert seen == [tmp_path.name]
+    assert (tmp_path / "b").read_bytes() == b"new"
+
+
+def test_files_are_closed(tmp_path: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        write_folder(tmp_path / "m", {"a": b"1"})
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EBADF])
+def test_systems_that_sync_no_folders_are_written_to_all_the_same(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = os.open
+
+    def refuse(path: str | Path, *arguments: Any, **options: Any) -> int:
+        if Path(path).is_dir():
+            raise OSError(number, "no folders here")
+        return plain(path, *arguments, **options)
+
+    monkeypatch.setattr("os.open", refuse)
+    write_folder(tmp_path / "m", {"a": b"1"})
+    assert _contents(tmp_path) == {"m/a": b"1"}
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.EPERM])
+def test_a_folder_that_cannot_be_synced_before_the_move_is_an_error_and_after_it_is_not(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = os.open
+
+    def broken(path: str | Path, *arguments: Any, **options: Any) -> int:
+        is_wanted = Path(path).name == wanted or (wanted == "." and Path(path).name.startswith("."))
+        if is_wanted and "dir_fd" not in options:  # which is how folders are removed
+            raise OSError(number, "broken")
+        return plain(path, *arguments, **options)
+
+    monkeypatch.setattr("os.open", broken)
+    wanted = tmp_path.name
+    write_folder(tmp_path / "m", {"a": b"1"})
+    assert _contents(tmp_path) == {"m/a": b"1"}
+    wanted = "."
+    with pytest.raises(OSError, match="broken"):
+        write_folder(tmp_path / "m", {"a": b"2"})
+    assert _contents(tmp_path) == {"m/a": b"1"}
+
+
+def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
+    write_folder(tmp_path / "m", {"a": b"old"})
+    (tmp_path / "link").symlink_to("m")
+    write_folder(tmp_path / "link", {"a": b"new"})
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "m" / "a").read_bytes() == b"new"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux swaps in one step")
+def test_linux_swaps_in_one_step_or_says_what_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "other"):
+        write_folder(tmp_path / name, {"name": name.encode()})
+    assert files._swap_in_one_step(tmp_path / "one", tmp_path / "other")
+    assert (tmp_path / "one" / "name").read_bytes() == b"other"
+    with pytest.raises(FileNotFoundError, match="missing"):
+        files._swap_in_one_step(tmp_path / "one", tmp_path / "missing")
+    monkeypatch.setattr(files, "_RENAME_EXCHANGE", 1 << 20)  # an operation that no system knows
+    assert not files._swap_in_one_step(tmp_path / "one", tmp_path / "other")
+    monkeypatch.setattr("ctypes.CDLL", lambda *_, **__: object())
+    assert not files._swap_in_one_step(tmp_path / "one", tmp_path / "other")
+
+
+def test_an_exchange_that_fails_in_the_middle_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(tmp_path / "m", {"a": b"old"})
+    monkeypatch.setattr(files, "_swap_in_one_step", lambda *_: False)
+    rename = Path.rename
+
+    def fail(path: Path, target: Path) -> Path:
+        if target == tmp_path / "m" and (path / "a").read_bytes() == b"new":
+            raise OSError(errno.ENOSPC, "no space left")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(OSError, match="no space left"):
+        write_folder(tmp_path / "m", {"a": b"new"})
+    assert _contents(tmp_path) == {"m/a": b"old"}

@@ -302,3 +302,37 @@ def test_scores_survive_a_file(tmp_path: Path) -> None:
 def test_tensors_that_are_no_scores_are_refused(tensors: dict[str, Tensor]) -> None:
     with pytest.raises(DataError, match="save them again"):
         ConformalScores.from_tensors(tensors)
+
+
+# At the limits
+
+
+def test_the_last_group_alone_has_its_own_scores() -> None:
+    residuals = torch.tensor([[1.0], [2.0], [3.0], [4.0], [5.0]])
+    scores = ConformalScores.fit(residuals, torch.ones(5), torch.tensor([0, 0, 0, 1, 1]))
+    last = scores.of_last_group()
+    assert last.scores.tolist() == [[[4.0], [5.0]]]
+    assert last.counts.tolist() == [2]
+    last.scores.zero_()
+    assert scores.scores[1, 0].item() == 4.0
+
+
+def test_one_score_is_a_score() -> None:
+    one = ConformalScores.from_tensors({"scores": torch.ones(1, 1, 1), "counts": torch.tensor([1])})
+    assert one.half_widths(50).item() == 1.0
+
+
+def test_as_many_groups_are_kept_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    windows = torch.full((2,), intervals.WINDOWS_FOR_OWN_GROUP)
+    monkeypatch.setattr(intervals, "MOST_SCORES", 2 * 3 * intervals.WINDOWS_FOR_OWN_GROUP)
+    assert groups_by_series(windows, 3).tolist() == [0, 1]
+    assert pooled(normal(4, 3, seed=0), groups=torch.tensor([0, 0, 1, 1])).counts.tolist() == [2, 2]
+    assert groups_by_series(windows, 4).tolist() == [0, 0]
+    with pytest.raises(DataError, match="2 groups of 4 steps are too many"):
+        pooled(normal(4, 4, seed=0), groups=torch.tensor([0, 0, 1, 1]))
+
+
+@pytest.mark.parametrize(("windows", "level"), [(9, "90"), (6, "85.7"), (2, "66.6"), (1000, "99.9")])
+def test_the_highest_level_that_so_many_windows_allow_is_named(windows: int, level: str) -> None:
+    with pytest.raises(DataError, match=rf"ask for a level of at most {level}, or hold more windows out"):
+        pooled(normal(windows, 1, seed=0)).half_widths(99.95)

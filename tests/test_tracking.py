@@ -1,6 +1,7 @@
 """What training tells its callback arrives in the logs people keep."""
 
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,17 @@ def test_mlflow_holds_every_look_and_some_losses(tmp_path: Path) -> None:
     other = client.create_run(experiment).info.run_id
     fitted(MlflowLog(other))
     assert len(client.get_metric_history(other, "validation")) == 3
+
+
+def test_mlflow_is_told_of_losses_and_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[dict[str, float], int, str | None]] = []
+
+    def log_metrics(values: dict[str, float], step: int, run_id: str | None) -> None:
+        told.append((values, step, run_id))
+
+    monkeypatch.setitem(sys.modules, "mlflow", types.SimpleNamespace(log_metrics=log_metrics))
+    log = MlflowLog("a run", every=10)
+    for step in (9, 10):
+        log(TrainingStep(step, 20, 0.5, None, None))
+    assert [(step, run) for _, step, run in told] == [(10, "a run")]
+    assert list(told[0][0].values()) == [0.5]

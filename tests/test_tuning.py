@@ -127,6 +127,13 @@ def test_a_killed_trial_is_done_again(frame: pd.DataFrame, tmp_path: Path) -> No
     assert len(tune(quick(), frame, trials=3, study=study).trials) == 3
 
 
+def test_a_study_is_where_it_was_asked_for_whatever_it_is_called(frame: pd.DataFrame, tmp_path: Path) -> None:
+    study = tmp_path / "a?mode=memory&b=%20#c.db"
+    first = tune(quick(), frame, trials=1, study=study)
+    assert [path.name for path in tmp_path.iterdir()] == [study.name]
+    assert tune(quick(), frame, trials=1, study=study).trials == first.trials
+
+
 def test_a_study_of_other_data_is_refused(frame: pd.DataFrame, tmp_path: Path) -> None:
     study = tmp_path / "search.db"
     tune(quick(), frame, trials=1, study=study)

@@ -16,7 +16,7 @@ from leapts.data.borders import Split
 from leapts.data.catalogue import find
 from leapts_bench import results
 from leapts_bench.analysis import analysed
-from leapts_bench.fitting import fit
+from leapts_bench.fitting import fit, refit
 from leapts_bench.m4 import M4Benchmark, prepare_m4
 from leapts_bench.protocol import Benchmark, prepare
 from leapts_bench.runs import AnalysisRun, Run
@@ -32,8 +32,11 @@ def execute(run: Run) -> results.Line:
     fitted = fit(run, data)
     trained = time.perf_counter()
     validation = data.validation_scores(fitted.predictor)
+    predictor = fitted.predictor
+    if isinstance(data, M4Benchmark):
+        predictor = refit(run, data.whole(), variates=data.variates, steps=fitted.report["best_step"])
     scoring = time.perf_counter()
-    test = data.test_scores(fitted.predictor)
+    test = data.test_scores(predictor)
     analysis = {"analysis": analysed(run.dataset, data, fitted.predictor)} if isinstance(run, AnalysisRun) else {}
     reference = {"naive2": data.naive2_scores().to_dict()} if isinstance(data, M4Benchmark) else {}
     return {

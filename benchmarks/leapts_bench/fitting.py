@@ -46,11 +46,11 @@ def fit(run: Run, data: Parts) -> Fit:
         ConfigError: When the run names a peer that is not there.
         ImportError: When the peer needs a package that is not installed.
     """
-    match run.model:
-        case LeapTSDesign():
-            return _fit_leapts(run, run.model, data)
-        case PeerDesign():
-            return _fit_peer(run, run.model, data)
+    windows = data.train()
+    model = _built(run, windows, data.variates)
+    # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
+    report = train(cast("LeapTSModel", model), windows, data.validation(), run.training.config(len(windows), run.seed))
+    return Fit(_asked(model), _size(model), _told(report))
 
 
 class Leaping:
@@ -81,27 +81,26 @@ class Asked:
         return Predicted(self.model.forecast(history).values, None)
 
 
-def _fit_leapts(run: Run, design: LeapTSDesign, data: Parts) -> Fit:
-    windows = data.train()
-    config = design.config(input_size=run.input_size, horizon=run.horizon, variates=data.variates)
-    model = build_model(config, seed=run.seed, clusters=_clusters(config, windows, run.seed))
-    report = train(model, windows, data.validation(), run.training.config(len(windows), run.seed))
-    return Fit(Leaping(model), _size(model), _told(report))
+def refit(run: Run, windows: WindowSource, *, variates: int | None, steps: int) -> Predictor:
+    """Fit the run's model anew on these windows, for so many steps, with nothing held out."""
+    model = _built(run, windows, variates)
+    config = run.training.config(len(windows), run.seed).model_copy(update={"max_steps": steps})
+    train(cast("LeapTSModel", model), windows, None, config)
+    return _asked(model)
 
 
-def _fit_peer(run: Run, design: PeerDesign, data: Parts) -> Fit:
-    windows = data.train()
-    model = build_peer(
-        design.name,
-        design.options,
-        input_size=run.input_size,
-        horizon=run.horizon,
-        variates=data.variates,
-        seed=run.seed,
-    )
-    # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
-    report = train(cast("LeapTSModel", model), windows, data.validation(), run.training.config(len(windows), run.seed))
-    return Fit(Asked(model), _size(model), _told(report))
+def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel | PeerModel:
+    back, ahead, seed = run.input_size, run.horizon, run.seed
+    match run.model:
+        case LeapTSDesign():
+            config = run.model.config(input_size=back, horizon=ahead, variates=variates)
+            return build_model(config, seed=seed, clusters=_clusters(config, windows, seed))
+        case PeerDesign(name=name, options=options):
+            return build_peer(name, options, input_size=back, horizon=ahead, variates=variates, seed=seed)
+
+
+def _asked(model: LeapTSModel | PeerModel) -> Predictor:
+    return Leaping(model) if isinstance(model, LeapTSModel) else Asked(model)
 
 
 def _size(model: nn.Module) -> int:

@@ -1,7 +1,7 @@
 """The protocol of M4: ragged series, the competition's own test part, SMAPE and MASE in the units of the data.
 
-The last horizon of every training series is held out to choose weights and options by; forecasts then start from the
-end of the whole training series.
+The last horizon of every training series is held out to choose options and the length of training by. The model that
+is tested learns anew from all of the training series, and forecasts from their ends.
 """
 
 from dataclasses import asdict, dataclass
@@ -21,6 +21,16 @@ from leapts.metrics import mase, naive_scale, smape
 from leapts_bench.scoring import Predictor
 
 _ROWS_AT_A_TIME = 16384
+
+# Windows to learn from end in so many of the last horizons: what a series was like long ago says little about its end.
+_HORIZONS_TO_LEARN_FROM = {
+    "M4-Yearly": 2,
+    "M4-Quarterly": 2,
+    "M4-Monthly": 2,
+    "M4-Weekly": 10,
+    "M4-Daily": 10,
+    "M4-Hourly": 10,
+}
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,12 @@ class M4Benchmark:
         """None: every series for itself."""
 
     def train(self) -> Windows:
-        """Windows to learn from."""
-        return self._windows(self.split.train)
+        """Windows to learn from, the held-out horizon left out."""
+        return self._windows(self.split.train, latest=self._latest)
+
+    def whole(self) -> Windows:
+        """Windows to learn from once everything is chosen: up to the ends of the training series."""
+        return self._windows(self.panel, latest=self._latest)
 
     def validation(self) -> Windows:
         """The last horizon of every training series."""
@@ -75,9 +89,13 @@ class M4Benchmark:
         actual = load_dataset(self.dataset, self.root, part="test").values.view(len(self.panel), -1)
         return self._compared(actual, forecast, self.panel, None)
 
-    def _windows(self, part: Panel, step: int = 1) -> Windows:
+    @property
+    def _latest(self) -> int:
+        return _HORIZONS_TO_LEARN_FROM[self.dataset.name] * self.horizon
+
+    def _windows(self, part: Panel, *, step: int = 1, latest: int | None = None) -> Windows:
         values = self.scaler.transform(part)
-        return Windows(values, part.offsets, self.input_size, self.horizon, step=step, pad_short=True)
+        return Windows(values, part.offsets, self.input_size, self.horizon, step=step, pad_short=True, latest=latest)
 
     def _scores(self, predictor: Predictor, known: Panel, ahead: Panel) -> M4Scores:
         tail = known.tail(self.input_size)

@@ -23,6 +23,7 @@ LOG = "search.jsonl"
 # How many candidates a rung takes, after the anchors and the random ones of the first.
 _SURVIVORS = (5, 2)
 _RANDOM = 10
+_RAGGED_SURVIVORS = (2, 2)
 
 # Epochs of each rung: small sets need many, large ones show their order early.
 _EPOCHS = {
@@ -38,6 +39,13 @@ _EPOCHS = {
     "Weather": (0.3, 1.0, 4.0),
     "SZ-taxi": (1.0, 3.0, 8.0),
     "Electricity7": (0.5, 2.0, 6.0),
+    # Some 500 and 2,000 steps; monthly series, most of all and with seasons, go on getting better.
+    "M4-Yearly": (1.0, 4.0),
+    "M4-Quarterly": (0.4, 1.6),
+    "M4-Monthly": (0.1, 0.4, 1.3),
+    "M4-Weekly": (3.0, 12.0),
+    "M4-Daily": (0.2, 0.8),
+    "M4-Hourly": (0.8, 3.2),
     # Made by equations: the longer a model learns, the closer it comes.
     "Scenario1": (0.5, 2.0, 12.0),
     "Scenario2": (2.0, 10.0, 60.0),
@@ -58,7 +66,9 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
     log = folder / LOG
     short = row.length is not None and row.length < _SHORT
     splits = folds(row.split, _FOLDS_OF_SHORT) if short and row.split is not None else []
-    survivors = candidates(row.name, 1 if row.split is None else row.series)
+    ragged = row.split is None
+    survivors = ragged_candidates() if ragged else candidates(row.name, row.series)
+    taken = _RAGGED_SURVIVORS if ragged else _SURVIVORS
     for rung, epochs in enumerate(_EPOCHS.get(row.name, _USUAL_EPOCHS)):
         lines = []
         for number, candidate in enumerate(survivors, 1):
@@ -66,8 +76,8 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
             line = _tried(run, splits, rung, log)
             lines.append((merit(line), number - 1))
             tell(f"{row.name} rung {rung}, {number}/{len(survivors)}: {merit(line):.4f} {candidate.model.options}")
-        if rung < len(_SURVIVORS):
-            best = sorted(lines)[: _SURVIVORS[rung]]
+        if rung < len(taken):
+            best = sorted(lines)[: taken[rung]]
             survivors = [survivors[number] for _, number in best]
 
 
@@ -82,6 +92,17 @@ def candidates(dataset: str, variates: int) -> list[Recipe]:
     ]
     drawn = [_drawn(random_, variates) for _ in range(_RANDOM)]
     return anchors + drawn
+
+
+def ragged_candidates() -> list[Recipe]:
+    """For very many series of their own levels: larger batches, and windows seen from their last value."""
+    return [
+        Recipe(
+            model=LeapTSDesign(options=_model(normalization="last", mixing="none", hidden_size=width)),
+            training=Learning(batch_size=256, learning_rate=rate, huber_delta=delta),
+        )
+        for width, rate, delta in ((64, 2e-3, 0.1), (64, 2e-3, 1.0), (128, 1e-3, 0.1), (128, 1e-3, 1.0))
+    ]
 
 
 def _drawn(random_: random.Random, variates: int) -> Recipe:

@@ -8,14 +8,12 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,6 +26,7 @@ from leapts.data.panel import Panel
 from leapts.errors import ConfigError
 from leapts.forecaster.arrays import ArrayForecaster
 from leapts_bench import results
+from leapts_bench.server_process import ServerProcess, server_process
 
 LOG = "serve.jsonl"
 CONNECTIONS = (1, 8, 64)
@@ -64,8 +63,8 @@ def measure(folder: Path, *, seconds: int, rounds: int, soak: int, examples: int
         note(kind="bare", **_bare(model, body))
         script = _load_script(Path(place), body)
         with (
-            _server("-m", "leapts", "serve", str(model)) as ours,
-            _server("-m", "leapts_bench.empty_endpoint") as empty,
+            server_process("-m", "leapts", "serve", str(model)) as ours,
+            server_process("-m", "leapts_bench.empty_endpoint") as empty,
         ):
             for connections in CONNECTIONS:
                 for number in range(rounds):
@@ -95,7 +94,7 @@ def _bare(folder: Path, body: bytes) -> dict[str, Any]:
     asked = json.loads(body)["series"]
     door = ArrayForecaster(fitted, traced=True)
     read = door.read([one["id"] for one in asked], np.array([one["values"] for one in asked]))
-    window = torch.from_numpy(read.windows)
+    window = torch.from_numpy(((read.tails - read.mean[:, None]) / read.scale[:, None]).astype(np.float32))[None]
     return {
         "model": fitted.config.model_dump(mode="json"),
         "model_per_second": round(_rate(lambda: fitted.model.forecast(window)), 1),
@@ -116,52 +115,6 @@ def _rate(call: Callable[[], object]) -> float:
     return best
 
 
-class _Process:
-    """A server under measurement."""
-
-    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
-        self.id = process.pid
-        self.address = f"http://127.0.0.1:{port}"
-
-    def cpu_seconds(self) -> float:
-        """What it has used so far."""
-        fields = Path(f"/proc/{self.id}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def megabytes(self) -> float:
-        """Of memory in use."""
-        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.id}/status").read_text())
-        assert found is not None
-        return int(found[1]) / 1024
-
-
-@contextmanager
-def _server(*arguments: str) -> Iterator[_Process]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    given = ["--port", str(port)] if "serve" in arguments else [str(port)]
-    process = subprocess.Popen([sys.executable, *arguments, *given], stdout=subprocess.DEVNULL)
-    try:
-        _until_connected(process, port)
-        yield _Process(process, port)
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
-def _until_connected(process: "subprocess.Popen[bytes]", port: int) -> None:
-    deadline = time.monotonic() + 120
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise ConfigError("the server did not start; run leapts serve by hand to see why")
-
-
 def _load_script(place: Path, body: bytes) -> Path:
     (place / "body.json").write_bytes(body)
     script = place / "request.lua"
@@ -172,11 +125,11 @@ def _load_script(place: Path, body: bytes) -> Path:
     return script
 
 
-def _wrk(server: _Process, script: Path, connections: int, seconds: int) -> list[str]:
+def _wrk(server: ServerProcess, script: Path, connections: int, seconds: int) -> list[str]:
     return ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", str(script), server.address + _PATH]
 
 
-def _loaded(server: _Process, script: Path, connections: int, seconds: int) -> dict[str, Any]:
+def _loaded(server: ServerProcess, script: Path, connections: int, seconds: int) -> dict[str, Any]:
     """What the load generator saw, and what the server used."""
     before = server.cpu_seconds()
     command = _wrk(server, script, connections, seconds)
@@ -212,7 +165,7 @@ def _seconds(text: str) -> float:
     return float(number) * _UNITS[text.removeprefix(number)]
 
 
-def _soaked(server: _Process, script: Path, seconds: int) -> dict[str, Any]:
+def _soaked(server: ServerProcess, script: Path, seconds: int) -> dict[str, Any]:
     """A long load over 8 connections, with the memory in between."""
     command = _wrk(server, script, 8, seconds)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
@@ -231,7 +184,7 @@ def _soaked(server: _Process, script: Path, seconds: int) -> dict[str, Any]:
     }
 
 
-def _made_up(server: _Process, examples: int) -> dict[str, Any]:
+def _made_up(server: ServerProcess, examples: int) -> dict[str, Any]:
     """Requests made up from the description by Schemathesis, whose answers must be as described."""
     checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
     with urllib.request.urlopen(f"{server.address}/openapi.json") as answer:

@@ -163,6 +163,7 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
         [
             line["run"]["dataset"],
             str(line["run"]["horizon"]),
+            line["run"]["model"].get("name", FULL),
             str(line["seed"]),
             plain(line["test"]["mse"]),
             plain(line["test"]["mae"]),
@@ -170,9 +171,11 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
         ]
         for line in lines
     ]
-    said = "A search that was changed replaced the recipe of these runs after their test had been opened. They count "
-    said += "nowhere above; why each was replaced is in the decisions."
-    return f"{said}\n\n{table(['set', 'horizon', 'seed', 'MSE', 'MAE', 'commit'], rows)}"
+    said = (
+        "A search that was changed replaced the recipe of these runs, or a look at published settings corrected those "
+    )
+    said += "of a peer, after their test had been opened. They count nowhere above; why is in the decisions."
+    return f"{said}\n\n{table(['set', 'horizon', 'model', 'seed', 'MSE', 'MAE', 'commit'], rows)}"
 
 
 def _pair(metric: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leapts.errors import (
     ConfigError,
     DataError,
+    FolderInUseError,
     LeapTSError,
     ModelFileError,
     NotFittedError,
@@ -23,6 +24,7 @@ __version__ = version("leapts")
 __all__ = [
     "ConfigError",
     "DataError",
+    "FolderInUseError",
     "LeapTS",
     "LeapTSError",
     "ModelFileError",

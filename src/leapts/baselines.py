@@ -175,7 +175,7 @@ class NeuralBaseline:
     name: str
     max_steps: int = 300
 
-    def forecast(
+    def forecast(  # pragma: no cover (make peers has neuralforecast, and runs it)
         self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"], h: int
     ) -> Float64[Tensor, "series h"]:
         """The `h` steps that follow each series."""
@@ -235,7 +235,7 @@ def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tupl
 
 
 @contextmanager
-def _silence(*names: str) -> Iterator[None]:
+def _silence(*names: str) -> Iterator[None]:  # pragma: no cover (make peers runs it)
     """Nothing below an error from these loggers, for the time being."""
     before = {name: logging.getLogger(name).level for name in names}
     for name in names:

@@ -37,5 +37,9 @@ class ModelFileError(LeapTSError, OSError):
     """A model folder or checkpoint cannot be read, or is not what it should be."""
 
 
+class FolderInUseError(LeapTSError, OSError):
+    """Another fit is writing to the same folder."""
+
+
 class NotFittedError(LeapTSError, RuntimeError):
     """The forecaster was asked for something it can only do once fitted."""

@@ -9,6 +9,8 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from leapts.errors import FolderInUseError
+
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -62,6 +64,52 @@ def move_file(source: Path, target: Path) -> None:
     """Move a file that is written and synced to its place, for good."""
     source.replace(target)
     _sync_what_is_done(target.parent)
+
+
+@contextlib.contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Keeps a folder for this process, as far as those go that ask too; made if missing, and removed if left empty.
+
+    The claim is a lock on the folder itself: it ends with the process, however that ends, and leaves no file behind.
+
+    Raises:
+        FolderInUseError: When another process holds it.
+        OSError: Naming the folder, when there is none and it cannot be made.
+    """
+    is_new = not folder.exists()
+    with _blamed_on(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    descriptor = _locked(folder)
+    try:
+        yield
+    finally:
+        if is_new:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _locked(folder: Path) -> int | None:
+    """What holds the lock; none where the system has no such locks, or the folder cannot be opened to be locked."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise FolderInUseError(
+            f"{folder} is in use by another fit; wait until that is done, or choose another folder"
+        ) from None
+    except OSError:
+        pass  # a file system without locks
+    return descriptor
 
 
 def _beside(target: Path) -> Path:

@@ -12,7 +12,9 @@ from torch import Tensor
 from leapts.data import catalogue
 from leapts.metrics import mase, naive_scale, smape
 from leapts_bench import m4
+from leapts_bench.fitting import refit
 from leapts_bench.m4 import M4Benchmark, prepare_m4
+from leapts_bench.runs import LeapTSDesign, Learning, Run
 from leapts_bench.scoring import Predicted
 from leapts_bench.studies import m4_figures
 
@@ -77,6 +79,29 @@ def test_training_windows_stop_before_the_held_out_horizon(
     assert len(windows) == sum(length - HORIZON - 60 - HORIZON + 1 for length in LENGTHS)
     last = data.scaler.inverse(windows.gather(torch.tensor([len(windows) - 1])).future.squeeze(1), torch.tensor([2]))
     assert float(last[0, -1]) == pytest.approx(parts["train"][2][-HORIZON - 1], rel=1e-5)
+
+
+def test_the_tested_model_learns_up_to_the_ends_of_training(
+    data: M4Benchmark, parts: dict[str, list[np.ndarray]]
+) -> None:
+    windows = data.whole()
+    assert len(windows) == sum(min(10 * HORIZON, length - 60 - HORIZON + 1) for length in LENGTHS)
+    last = data.scaler.inverse(windows.gather(torch.tensor([len(windows) - 1])).future.squeeze(1), torch.tensor([2]))
+    np.testing.assert_allclose(last[0], parts["train"][2][-HORIZON:], rtol=1e-5)
+
+
+def test_fitting_anew_takes_the_steps_that_did_best(data: M4Benchmark) -> None:
+    run = Run(
+        dataset="M4-Hourly",
+        horizon=HORIZON,
+        input_size=60,
+        model=LeapTSDesign(options={"hidden_size": 8}),
+        training=Learning(epochs=1, looks=1),
+    )
+    history = data.validation().gather(torch.arange(3)).history
+    once, again, longer = (refit(run, data.whole(), variates=None, steps=steps) for steps in (1, 1, 4))
+    assert torch.equal(once.predict(history).values, again.predict(history).values)
+    assert not torch.equal(once.predict(history).values, longer.predict(history).values)
 
 
 def test_naive2_has_an_owa_of_one(data: M4Benchmark) -> None:

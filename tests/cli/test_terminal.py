@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from leapts.cli.terminal import complain, show_table, write_json
+from leapts.cli.terminal import complain, show_table, write_bytes, write_json
 from tests.cli.conftest import FEW_STEPS, Leapts, environment, table
 
 NASTY = "\x1b[31mred\x1b[0m [red]markup[/red] :smile: \u202ereversed"
@@ -81,3 +81,46 @@ def test_a_pipe_sees_no_bar_and_a_terminal_does(leapts: Leapts, data: Path, tmp_
     assert process.wait(30) == 0
     assert b"training" in seen
     assert b"validation" in seen
+
+
+@pytest.fixture
+def at_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leapts.cli.terminal.is_terminal", lambda: True)
+
+
+def test_json_spells_what_a_terminal_would_obey(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    name = "\x1b[2J \x9b2J \u202e \x7f \U000e0041 \udc80 \u00e4"
+    write_json({"name": name})
+    out = capfdbinary.readouterr().out.decode()
+    assert out.rstrip("\n").isprintable()
+    assert "\u00e4" in out
+    assert json.loads(out) == {"name": name}
+
+
+@pytest.mark.usefixtures("at_terminal")
+def test_csv_at_a_terminal_commands_nothing(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    write_bytes(b'"a\x1b[2J","b\nc"\n1,2\n')
+    assert capfdbinary.readouterr().out == b'"a\\x1b[2J","b\\nc"\n1,2\n'
+
+
+def test_csv_to_a_program_is_as_it_is(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    write_bytes(b'"a\x1b[2J","b\nc"\n')
+    assert capfdbinary.readouterr().out == b'"a\x1b[2J","b\nc"\n'
+
+
+def test_the_way_to_an_error_commands_nothing(leapts: Leapts, model: Path) -> None:
+    result = leapts("predict", model, "--debug", "-o", "no\x1b[31m/such.csv")
+    assert result.code == 2
+    assert "Traceback" in result.err
+    assert "\x1b" not in result.err
+
+
+def test_safe_cells_are_asked_for(leapts: Leapts, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(table(["=1+1", "b"]))
+    assert leapts("fit", tmp_path / "a.csv", "--horizon", 6, "--out", tmp_path / "m", *FEW_STEPS).code == 0
+    written = tmp_path / "forecast.csv"
+    assert leapts("predict", tmp_path / "m", "-o", written, "--trace", tmp_path / "trace.csv", "--safe-cells").code == 0
+    for path in (written, tmp_path / "trace.csv"):
+        assert '"\'=1+1"' in path.read_text()
+        assert '"=1+1"' not in path.read_text()
+    assert '"=1+1"' in leapts("predict", tmp_path / "m").out

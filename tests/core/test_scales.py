@@ -69,3 +69,8 @@ def test_one_level_exactly_when_the_horizon_is_short_for_the_lookback(lookback: 
     grid = ScaleGrid.for_window(lookback, horizon)
     assert (len(grid) == 1) == (horizon <= lookback // 4 + 1)
     assert grid.names == (("long",) if len(grid) == 1 else ("short", "mid", "long"))
+
+
+@pytest.mark.parametrize(("horizon", "long"), [(3, 3), (4, 3), (5, 3), (7, 3), (8, 4), (9, 4)])
+def test_long_leaps_begin_at_three_or_at_half_the_horizon(horizon: int, long: int) -> None:
+    assert ScaleGrid.for_window(4, horizon).shortest == (1, 2, long)

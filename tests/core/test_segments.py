@@ -50,7 +50,19 @@ def test_the_table_holds_the_mask_of_every_start_and_length(dtype: torch.dtype) 
     torch.testing.assert_close(looked_up, computed)
 
 
-@pytest.mark.parametrize("scales", [1, 3])
+@pytest.mark.parametrize("outputs", [2, 3])
+def test_a_step_with_several_outputs_has_its_mask_for_each_of_them(outputs: int) -> None:
+    start, length = torch.tensor([0.0, 4.0]), torch.tensor([3.0, 5.0])
+    mask = soft_segment_mask(start, length, horizon=HORIZON, sharpness=0.5)
+    several = soft_segment_mask(start, length, horizon=HORIZON, sharpness=0.5, outputs=outputs)
+    assert torch.equal(several.view(2, HORIZON, outputs), mask[:, :, None].expand(-1, -1, outputs))
+    table = mask_table(HORIZON, 0.5, torch.float32, torch.device("cpu"))
+    wide = mask_table(HORIZON, 0.5, torch.float32, torch.device("cpu"), outputs=outputs)
+    for one, many in zip(table, wide, strict=True):
+        assert torch.equal(many.view(*one.shape, outputs), one[..., None].expand(-1, -1, outputs))
+
+
+@pytest.mark.parametrize("scales", [1, 2, 3])
 @pytest.mark.parametrize("worth_sorting", [0, 256])
 def test_the_chosen_segment_is_the_blend_with_all_weight_on_the_choice(
     scales: int, worth_sorting: int, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leapts.data import loading
 from leapts.data.catalogue import Dataset, StoredFile, find
 from leapts.data.fetch import matches
 from leapts.data.loading import load, load_dataset
@@ -108,3 +109,12 @@ def test_an_unknown_part_is_refused() -> None:
 def test_scenarios_load_by_name() -> None:
     panel = load("Scenario3", seed=1)
     assert (len(panel), panel.lengths.tolist(), panel.series) == (1, [20_000], ("z",))
+
+
+def test_what_is_no_number_in_a_stored_set_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(gzip.compress(b"1,2\n3,x\n"))
+    with pytest.raises(DataError, match=r"a\.txt is not a matrix of numbers .*copy the file again"):
+        loading._read_text_matrix(tmp_path / "a.txt")
+    (tmp_path / "a.csv").write_text('"V1","V2"\n"one",1,2\n"two",1,x\n')
+    with pytest.raises(DataError, match=r"a\.csv: line 3 holds something else than numbers"):
+        loading._read_m4_lines(tmp_path / "a.csv")

@@ -119,3 +119,7 @@ def test_a_hundred_thousand_series_need_no_loop_over_series() -> None:
 
     # A loop over series costs microseconds for each, a hundred times the work of a row.
     assert seconds(100_000) < 20 * seconds(10)
+
+
+def test_a_panel_says_what_it_is() -> None:
+    assert repr(ragged([3, 5])) == "Panel(2 series of 3..5 steps, freq=1)"

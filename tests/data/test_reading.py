@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leapts.data.reading import read_table
+from leapts.data.reading import file_bytes, read_table
 from leapts.errors import DataError
 
 TEXT = "unique_id,ds,y\n007,2024-01-01,1.5\n007,2024-01-02,2.5\n"
@@ -141,3 +141,38 @@ def test_unreadable_frames_are_refused_with_a_cure(frame: object, message: str) 
 def test_rows_are_placed_as_their_reader_counts_them(tmp_path: Path) -> None:
     assert read_table(write(tmp_path, "a.csv", TEXT)).place(0) == "line 2"
     assert read_table(pd.DataFrame({"y": [1]})).place(0) == "row 0 (counted from 0)"
+
+
+@pytest.mark.parametrize("column", ["a;b;c;d", "a|b|c|d", "a\tb\tc\td", 'a";;;";;;b', "a;;;\nb"])
+def test_separators_within_quotes_separate_nothing(tmp_path: Path, column: str) -> None:
+    cell = column.replace('"', '""')
+    path = write(tmp_path, "a.csv", f'"{cell}",ds,y\nx,2024-01-01,1\n')
+    assert read_table(path).columns == [column, "ds", "y"]
+
+
+def test_names_that_go_on_over_a_line_are_whole_also_in_long_files(tmp_path: Path) -> None:
+    # Files are read in pieces of a megabyte, and one of them ends within a name.
+    name = "first\n" * 50
+    path = write(tmp_path, "a.csv", "unique_id,ds,y\n" + f'"{name}",2024-01-01,1\n' * 5000)
+    table = read_table(path)
+    assert set(table.frame.get_column("unique_id").to_list()) == {name}
+    assert len(table.frame) == 5000
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (PermissionError(13, "Permission denied"), "may not be read by this user; change its permissions"),
+        (OSError(5, "Input/output error"), r"cannot be read \(Input/output error\); check the path"),
+    ],
+)
+def test_what_cannot_be_read_is_said(
+    error: OSError, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Path) -> bytes:
+        raise error
+
+    path = write(tmp_path, "a.csv", TEXT)
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    with pytest.raises(DataError, match=message):
+        file_bytes(path)

@@ -59,6 +59,14 @@ def test_small_noise_on_a_large_level_survives() -> None:
     np.testing.assert_allclose(scaled, (noise - noise.mean()) / noise.std(), atol=1e-5)
 
 
+@pytest.mark.parametrize("exponent", [-1000, -600, -3, 90])
+def test_a_power_of_two_scales_the_statistics_exactly(exponent: int) -> None:
+    values = np.random.default_rng(0).normal([[5.0], [0.0]], size=(2, 40))
+    plain, scaled = (Scaler.fit(panel_of((values * factor).tolist())) for factor in (1.0, 2.0**exponent))
+    assert torch.equal(scaled.mean, plain.mean * 2.0**exponent)
+    assert torch.equal(scaled.deviation, plain.deviation * 2.0**exponent)
+
+
 def test_the_inverse_keeps_the_shape_of_forecasts() -> None:
     scaler = Scaler(torch.tensor([1.0, 2.0]).double(), torch.tensor([10.0, 20.0]).double())
     forecast = scaler.inverse(torch.ones(2, 3, 4))

@@ -84,3 +84,12 @@ def test_sizes_may_be_zero() -> None:
 def test_sizes_that_leave_nothing_to_train_on_are_refused() -> None:
     with pytest.raises(DataError, match=r"validation \(5\), test \(5\) and training needs 11"):
         split_by_sizes(counting(10), val_size=5, test_size=5, input_size=1)
+
+
+def test_history_begins_no_earlier_than_the_series() -> None:
+    assert Span(5, 9).with_history(3) == Span(2, 9)
+    assert Span(2, 9).with_history(3) == Span(0, 9)
+
+
+def test_shares_may_leave_nothing_to_validate_on() -> None:
+    assert split_by_fractions(10, 0.7, 0.3) == split_by_steps(7, 0, 3)

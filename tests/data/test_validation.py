@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -451,3 +451,90 @@ def test_an_empty_series_name_is_a_missing_one(tmp_path: Path) -> None:
 
 def test_namibia_is_a_name(tmp_path: Path) -> None:
     assert read_panel(csv(tmp_path, "unique_id,ds,y\nNA,1,1\nNA,2,2\n")).series == ("NA",)
+
+
+def test_a_frequency_is_taken_from_the_steps_within_series_not_between_them() -> None:
+    days = [*pd.date_range("2024-01-01", periods=3, freq="2D"), *pd.date_range("2024-01-08", periods=3, freq="2D")]
+    panel = read_panel(pd.DataFrame({"unique_id": ["a"] * 3 + ["b"] * 3, "ds": days, "y": range(6)}))
+    assert panel.freq == "2D"
+    assert panel.lengths.tolist() == [3, 3]
+
+
+def test_where_no_frequency_shows_the_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"^sales\.csv: .*freq"):
+        read_panel(csv(tmp_path, "unique_id,ds,y\na,2024-01-01,1\n"))
+
+
+@pytest.mark.parametrize("kept", ["first", "last"])
+def test_repeats_are_left_out_of_each_series(kept: Literal["first", "last"]) -> None:
+    frame = pd.DataFrame(
+        {"unique_id": ["a", "a", "b", "b", "b", "c"], "ds": [1, 1, 1, 2, 2, 1], "y": [1.0, 2, 3, 4, 5, 6]}
+    )
+    panel = read_panel(frame, PanelOptions(freq=1, duplicates=kept))
+    assert panel.lengths.tolist() == [1, 2, 1]
+    assert panel.values.tolist() == ([1, 3, 4, 6] if kept == "first" else [2, 3, 5, 6])
+
+
+def test_what_befalls_the_rows_of_two_columns_befalls_every_series() -> None:
+    frame = pd.DataFrame({"ds": [1, 3, 4], "a": [1.0, 2, 3], "b": [4.0, 5, 6]})
+    with pytest.raises(DataError, match=r"freq=2 does not fit every series: 4 at row 2"):
+        read_panel(frame, PanelOptions(freq=2, layout="wide"))
+    with pytest.raises(DataError, match=r"every series has no row for 2 \(1 of 4 steps are missing at freq=1\)"):
+        read_panel(frame, PanelOptions(freq=1, layout="wide"))
+
+
+@pytest.mark.parametrize(
+    ("names", "steps"), [("aaa", [1, 3, 2]), ("aba", [1, 1, 2]), ("bab", [1, 1, 2]), ("aabb", [1, 2, 2, 1])]
+)
+def test_rows_in_any_disorder_are_put_in_order(names: str, steps: list[int]) -> None:
+    frame = pd.DataFrame({"unique_id": list(names), "ds": steps, "y": range(len(names))})
+    ordered = frame.sort_values(["unique_id", "ds"])
+    panel = read_panel(frame, PanelOptions(freq=1))
+    assert panel.values.tolist() == ordered["y"].tolist()
+    assert panel.lengths.tolist() == ordered.groupby("unique_id").size().tolist()
+
+
+def test_the_cure_for_a_wrong_frequency_looks_at_each_series() -> None:
+    days = [*pd.date_range("2024-01-01", periods=3, freq="2D"), *pd.date_range("2024-01-08", periods=3, freq="2D")]
+    frame = pd.DataFrame({"unique_id": ["a"] * 3 + ["b"] * 3, "ds": days, "y": range(6)})
+    with pytest.raises(DataError, match=r"pass freq='2D', as the stamps look"):
+        read_panel(frame, PanelOptions(freq="3D"))
+
+
+def test_filling_may_multiply_the_values_by_twenty_and_a_thousand_more() -> None:
+    frame = pd.DataFrame({"ds": [1, 2, 1060], "y": [1.0, 2, 3]})
+    assert read_panel(frame, PanelOptions(freq=1, fill=0)).lengths.tolist() == [1060]
+    with pytest.raises(DataError, match="would make 1,061 values of 3"):
+        read_panel(frame.assign(ds=[1, 2, 1061]), PanelOptions(freq=1, fill=0))
+
+
+def test_the_series_with_a_gap_is_named_and_the_others_are_counted() -> None:
+    frame = pd.DataFrame({"unique_id": list("aabbbccc"), "ds": [1, 2, 1, 2, 4, 5, 6, 7], "y": 1.0})
+    with pytest.raises(DataError, match=r"series 'b' has no row for 3 \(1 of 4 steps are missing at freq=1\); add"):
+        read_panel(frame, PanelOptions(freq=1))
+    with pytest.raises(DataError, match=r"series 'b' has no row for 3 .*, and 1 other series has gaps too\)"):
+        read_panel(frame.assign(ds=[1, 2, 1, 2, 4, 5, 6, 8]), PanelOptions(freq=1))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_values_up_to_the_limit_are_values(sign: int) -> None:
+    frame = pd.DataFrame({"ds": [1, 2, 3], "y": [1.0, sign * 1e30, 0.5]})
+    assert read_panel(frame).values[1] == sign * 1e30
+    with pytest.raises(DataError, match=r"holds -?1\.5e\+30, too near .*at most 1e\+30"):
+        read_panel(frame.assign(y=[0.5, sign * 1e30, sign * 1.5e30]))
+
+
+def test_columns_of_categories_are_read_as_what_they_hold() -> None:
+    panel = read_panel(long(ds=long()["ds"].dt.strftime("%Y-%m-%d").astype("category")))
+    assert panel.freq == "D"
+    np.testing.assert_array_equal(panel.first, read_panel(long()).first)
+
+
+def test_a_column_of_nothing_has_missing_values() -> None:
+    table = pa.table({"ds": [1, 2], "y": pa.nulls(2)})
+    with pytest.raises(DataError, match=r"a missing value \(NaN\) at 1 \(2 of its values\)"):
+        read_panel(table)
+
+
+def test_large_steps_that_are_no_dates_are_steps() -> None:
+    assert read_panel(pd.DataFrame({"ds": [20241398, 20241399, 20241400], "y": 1.0})).freq == 1

@@ -14,7 +14,7 @@ def flat(lengths: list[int]) -> tuple[Tensor, Tensor]:
 
 
 def naive(
-    lengths: list[int], input_size: int, horizon: int, step: int, pad: bool
+    lengths: list[int], input_size: int, horizon: int, step: int, pad: bool, latest: int | None
 ) -> list[tuple[list[float], list[float]]]:
     """The windows as a loop over series and starts would cut them."""
     values, offsets = flat(lengths)
@@ -23,7 +23,8 @@ def naive(
         series = values[offsets[index] : offsets[index + 1]].tolist()
         if pad and horizon < length < input_size + horizon:
             series = [series[0]] * (input_size + horizon - length) + series
-        for start in range(0, len(series) - input_size - horizon + 1, step):
+        starts = range(0, len(series) - input_size - horizon + 1, step)
+        for start in starts if latest is None else starts[-latest:]:
             border = start + input_size
             found.append((series[start:border], series[border : border + horizon]))
     return found
@@ -35,17 +36,18 @@ def naive(
     st.integers(0, 5),
     st.integers(1, 4),
     st.booleans(),
+    st.none() | st.integers(1, 5),
 )
 def test_ragged_windows_equal_a_naive_loop(
-    lengths: list[int], input_size: int, horizon: int, step: int, pad: bool
+    lengths: list[int], input_size: int, horizon: int, step: int, pad: bool, latest: int | None
 ) -> None:
-    expected = naive(lengths, input_size, horizon, step, pad)
+    expected = naive(lengths, input_size, horizon, step, pad, latest)
     values, offsets = flat(lengths)
     if not expected:
         with pytest.raises(DataError, match="no series is long enough"):
-            Windows(values, offsets, input_size, horizon, step=step, pad_short=pad)
+            Windows(values, offsets, input_size, horizon, step=step, pad_short=pad, latest=latest)
         return
-    windows = Windows(values, offsets, input_size, horizon, step=step, pad_short=pad)
+    windows = Windows(values, offsets, input_size, horizon, step=step, pad_short=pad, latest=latest)
     assert len(windows) == len(expected)
     order = torch.randperm(len(windows), generator=torch.Generator().manual_seed(0))
     history, future = windows.gather(order)
@@ -84,6 +86,8 @@ def test_aligned_batches_lie_series_by_series() -> None:
 def test_series_too_short_for_a_window_are_refused() -> None:
     with pytest.raises(DataError, match=r"a window of 8 \+ 4 steps \(the longest has 5\); shorten"):
         Windows(*flat([5, 3]), 8, 4)
+    with pytest.raises(DataError, match=r"\(the longest has 0\)"):
+        Windows(torch.zeros(0), torch.tensor([0]), 1, 1)
     with pytest.raises(DataError, match=r"the series have 5 steps, too few for a window of 8 \+ 4; shorten"):
         AlignedWindows(torch.zeros(2, 5), 8, 4)
 

@@ -1,3 +1,4 @@
+import io
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 import torch
 
 from leapts.data.validation import read_panel
-from leapts.data.writing import write_frame
+from leapts.data.writing import csv_bytes, write_frame
 from leapts.errors import DataError
 
 FRAME = pd.DataFrame(
@@ -58,3 +59,34 @@ def test_a_name_without_a_format_is_refused(tmp_path: Path) -> None:
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nowhere does not exist; make it first"):
         write_frame(FRAME, tmp_path / "nowhere" / "a.csv")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_where_cells_are_safe_no_text_is_a_formula(kind: str) -> None:
+    names = ["=1", "+1", "-1", "@a", "\t=1", "\r=1", "\uff1d1", "'=1", "plain", "a=1", "'quoted", None]
+    source = pd.DataFrame({"=column": names, "y": [-1.0] * len(names)})
+    frame: Any = {"pandas": source, "polars": pl.from_pandas(source), "pyarrow": pa.Table.from_pandas(source)}[kind]
+    safe = pd.read_csv(io.BytesIO(csv_bytes(frame, safe_cells=True)))
+    assert list(safe.columns) == ["'=column", "y"]
+    assert safe["'=column"].tolist()[:11] == [*(f"'{name}" for name in names[:8]), *names[8:11]]
+    assert safe["'=column"].isna().tolist() == [False] * 11 + [True]
+    assert (safe["y"] == -1).all()
+    assert b"'=" not in csv_bytes(source.head(7))
+
+
+def test_safe_cells_reach_categories_and_files(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"unique_id": pd.Categorical(["=1", "b"]), "y": [1, 2]})
+    target = write_frame(frame, tmp_path / "a.csv", safe_cells=True)
+    assert pd.read_csv(target)["unique_id"].tolist() == ["'=1", "b"]
+
+
+def test_a_folder_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(DataError, match=r"a\.csv is a folder; choose another name"):
+        write_frame(FRAME, tmp_path / "a.csv")
+
+
+def test_parts_of_seconds_are_kept() -> None:
+    frame = FRAME.assign(ds=pd.to_datetime(["2024-01-01 00:00:00.5"] * 3))
+    assert b"2024-01-01 00:00:00.5" in csv_bytes(frame)
+    assert b"2024-01-01 01:00:00," in csv_bytes(FRAME)

@@ -402,6 +402,12 @@ def test_values_out_of_all_proportion_are_refused_by_name(apart: LeapTS) -> None
         apart.predict(frame)
 
 
+def test_a_known_series_may_move_to_a_level_far_away(fitted: LeapTS) -> None:
+    frame = make_frame()
+    moved = frame.assign(y=frame["y"] + 1e8)
+    np.testing.assert_allclose(fitted.predict(moved)["LeapTS"] - 1e8, fitted.predict(frame)["LeapTS"], atol=1e-5)
+
+
 def test_updates_are_fifths_of_the_first_fit_and_never_for_the_worse() -> None:
     model = make_forecaster(max_steps=100, **APART).fit(make_frame())
     for _ in range(3):

@@ -149,3 +149,20 @@ def test_axes_are_made_where_none_are_given() -> None:
     drawn = plots.plot_intensity(BINS)
     assert drawn.figure is pyplot.gcf()
     pyplot.close("all")
+
+
+@pytest.mark.parametrize("name", ["$\\frac{$", "$x^2$", "a\x1b[2J\nb"])
+def test_a_name_is_drawn_to_the_letter(model: LeapTS, data: pd.DataFrame, ax: Any, name: str) -> None:
+    history = data[data["unique_id"] == "apples"].assign(unique_id=name)
+    forecast, trace = model.predict(history, return_trace=True)
+    plots.plot_forecast(history, forecast, trace, name, ax=ax)
+    assert not ax.title.get_parse_math()
+    assert ax.get_title().isprintable()
+    ax.clear()
+    plots.plot_trace(trace, ax=ax)
+    assert not any(label.get_parse_math() for label in ax.get_yticklabels())
+    ax.clear()
+    embedding = Embedding(points=np.zeros((2, 2)), groups=(name, "b"), separation=0.4, separation_on_plane=0.5)
+    plots.plot_embedding(embedding, ax=ax)
+    assert not any(text.get_parse_math() for text in ax.get_legend().get_texts())
+    ax.figure.canvas.draw()

@@ -21,8 +21,10 @@ T = TypeVar("T")
 class Counting(ArrayForecaster):
     """Notes the passes it makes, and waits before each until it may go on."""
 
-    def __init__(self, inner: ArrayForecaster, *, fails: bool = False) -> None:
+    def __init__(self, inner: ArrayForecaster, *, fails: bool = False, quick_rows: int = 0) -> None:
         self._inner = inner
+        self.quick_rows, self.row_seconds = quick_rows, 0.0
+        self.threads: set[str] = set()
         self._fails = fails
         self.passes: list[int] = []
         self.may_go = threading.Event()
@@ -30,6 +32,7 @@ class Counting(ArrayForecaster):
 
     def forecast(self, requests: Any, record: Any = "nothing") -> list[ArrayForecast]:
         self.passes.append(len(requests))
+        self.threads.add(threading.current_thread().name)
         assert self.may_go.wait(10)
         if self._fails:
             raise ValueError("broken")
@@ -54,7 +57,7 @@ def read(shelf: Shelf, frame: pd.DataFrame) -> list[Histories]:
 
 
 def test_requests_that_arrive_together_share_a_pass(shelf: Shelf, read: list[Histories]) -> None:
-    counting, observed = Counting(shelf.find("apart").arrays), list[int]()
+    counting, observed = Counting(shelf.find("apart").arrays, quick_rows=15), list[int]()
     batcher = Batcher(10, observed.append)
 
     async def work() -> list[ArrayForecast]:
@@ -86,8 +89,32 @@ def test_those_that_come_during_a_pass_share_the_next(shelf: Shelf, read: list[H
     assert counting.passes == [1, 3]
 
 
-def test_models_and_traces_are_not_mixed(shelf: Shelf, read: list[Histories]) -> None:
-    one, other = (Counting(shelf.find("apart").arrays) for _ in range(2))
+def test_what_is_quick_is_made_between_other_events_and_the_rest_in_a_thread(
+    shelf: Shelf, read: list[Histories]
+) -> None:
+    arrays = shelf.find("apart").arrays
+    assert arrays.quick_rows
+    quick, slow = Counting(arrays, quick_rows=2), Counting(arrays)
+    slow.may_go.clear()
+    batcher = Batcher(10)
+
+    async def work() -> None:
+        waiting = asyncio.create_task(batcher.forecast(slow, read[0], "nothing"))
+        await asyncio.gather(*(batcher.forecast(quick, one, "nothing") for one in read))
+        assert not waiting.done()
+        slow.may_go.set()
+        await waiting
+        await batcher.forecast(quick, read[0], "leaps")
+
+    _with_batcher(work(), batcher)
+    assert quick.passes == [2, 1, 1]
+    assert quick.threads == {threading.current_thread().name, "leapts-forecasts"}
+    assert slow.threads == {"leapts-forecasts"}
+
+
+@pytest.mark.parametrize("quick_rows", [0, 12])
+def test_models_and_traces_are_not_mixed(shelf: Shelf, read: list[Histories], quick_rows: int) -> None:
+    one, other = (Counting(shelf.find("apart").arrays, quick_rows=quick_rows) for _ in range(2))
     batcher = Batcher(10)
 
     async def work() -> list[ArrayForecast]:

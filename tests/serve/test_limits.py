@@ -37,7 +37,7 @@ def _answer(connection: socket.socket) -> bytes:
 
 
 @pytest.fixture
-def halted(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+def halted(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Forecasts wait until this is set."""
     may_go, forecast = threading.Event(), ArrayForecaster.forecast
 
@@ -45,6 +45,8 @@ def halted(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
         assert may_go.wait(20)
         return forecast(self, *arguments)  # type: ignore[arg-type]
 
+    for one in shelf:
+        monkeypatch.setattr(one.arrays, "quick_rows", 0)
     monkeypatch.setattr(ArrayForecaster, "forecast", waiting)
     yield may_go
     may_go.set()

@@ -73,3 +73,13 @@ def test_bad_parameters_are_refused(client: httpx.Client, frame: pd.DataFrame, p
     answer = client.post(URL, params=asked, content=frame.to_csv(index=False), headers=CSV)
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_safe_cells_are_asked_for(client: httpx.Client, frame: pd.DataFrame) -> None:
+    body = frame.replace({"unique_id": {"a": "=1+1"}}).to_csv(index=False)
+    parameters = {"model": "apart"}
+    plain = client.post("/v1/forecast/csv", params=parameters, content=body, headers={"Content-Type": "text/csv"})
+    parameters["safe_cells"] = "true"
+    safe = client.post("/v1/forecast/csv", params=parameters, content=body, headers={"Content-Type": "text/csv"})
+    assert pd.read_csv(io.BytesIO(plain.content))["unique_id"].unique().tolist() == ["=1+1", "b", "c"]
+    assert pd.read_csv(io.BytesIO(safe.content))["unique_id"].unique().tolist() == ["'=1+1", "b", "c"]

@@ -1,5 +1,6 @@
 """A run that was killed and resumed is the run that was not, bit for bit."""
 
+import shutil
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ import torch
 from leapts import LeapTS, ModelFileError
 from leapts.training.checkpoint import FILE_NAME
 
-STEPS = 120
+STEPS = 36
 
 # The same fit in a process of its own, slow enough to be killed in the middle.
 SCRIPT = f"""
@@ -23,7 +24,7 @@ import pandas as pd
 from leapts import LeapTS
 torch.set_num_threads(1)
 model = LeapTS(h=6, input_size=12, max_steps={STEPS}, batch_size=16, training={{"val_check_steps": 7, "patience": 0}})
-model.fit(pd.read_csv(sys.argv[1]), checkpoint_dir=sys.argv[2], progress=lambda event: time.sleep(0.03))
+model.fit(pd.read_csv(sys.argv[1]), checkpoint_dir=sys.argv[2], progress=lambda event: time.sleep(0.1))
 """
 
 
@@ -56,6 +57,21 @@ def uninterrupted(data: Path) -> LeapTS:
     return _model().fit(data)
 
 
+@pytest.fixture(scope="module")
+def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that came to its end."""
+    folder = tmp_path_factory.mktemp("finished")
+    _model().fit(data, checkpoint_dir=folder)
+    return folder
+
+
+@pytest.fixture
+def kept(finished: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
 def test_resumed_after_sigkill_equals_uninterrupted(data: Path, uninterrupted: LeapTS, tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(data), str(tmp_path)])
     deadline = time.monotonic() + 120
@@ -71,7 +87,7 @@ def test_resumed_after_sigkill_equals_uninterrupted(data: Path, uninterrupted: L
     _assert_same(resumed, uninterrupted)
 
 
-@pytest.mark.parametrize("stop_at", [1, 7, 8, 50, STEPS - 1])
+@pytest.mark.parametrize("stop_at", [1, 7, 8, 20, STEPS - 1])
 def test_resumed_after_an_interrupt_at_any_step_equals_uninterrupted(
     data: Path, uninterrupted: LeapTS, tmp_path: Path, stop_at: int
 ) -> None:
@@ -85,51 +101,45 @@ def test_resumed_after_an_interrupt_at_any_step_equals_uninterrupted(
     _assert_same(_model().fit(data, checkpoint_dir=tmp_path, resume=True), uninterrupted)
 
 
-def test_a_finished_run_resumes_to_itself(data: Path, uninterrupted: LeapTS, tmp_path: Path) -> None:
-    _model().fit(data, checkpoint_dir=tmp_path)
+def test_a_finished_run_resumes_to_itself(data: Path, uninterrupted: LeapTS, kept: Path) -> None:
     events: list[Any] = []
-    resumed = _model().fit(data, checkpoint_dir=tmp_path, resume=True, progress=events.append)
+    resumed = _model().fit(data, checkpoint_dir=kept, resume=True, progress=events.append)
     assert events == []
     _assert_same(resumed, uninterrupted)
 
 
-def test_without_resume_a_fit_starts_afresh(data: Path, tmp_path: Path) -> None:
-    _model().fit(data, checkpoint_dir=tmp_path)
+def test_without_resume_a_fit_starts_afresh(data: Path, kept: Path) -> None:
     events: list[int] = []
-    _model().fit(data, checkpoint_dir=tmp_path, progress=lambda event: events.append(event.step))
+    _model().fit(data, checkpoint_dir=kept, progress=lambda event: events.append(event.step))
     assert events[0] == 1
 
 
 @pytest.mark.parametrize("change", [{"random_seed": 2}, {"max_steps": STEPS + 1}, {"batch_size": 8}])
-def test_a_checkpoint_of_other_options_is_refused(data: Path, tmp_path: Path, change: dict[str, Any]) -> None:
-    _model().fit(data, checkpoint_dir=tmp_path)
+def test_a_checkpoint_of_other_options_is_refused(data: Path, kept: Path, change: dict[str, Any]) -> None:
     with pytest.raises(ModelFileError, match="belongs to another run: the options or the data differ"):
-        _model(**change).fit(data, checkpoint_dir=tmp_path, resume=True)
+        _model(**change).fit(data, checkpoint_dir=kept, resume=True)
 
 
-def test_a_checkpoint_of_other_data_is_refused(data: Path, tmp_path: Path) -> None:
-    _model().fit(data, checkpoint_dir=tmp_path)
+def test_a_checkpoint_of_other_data_is_refused(data: Path, kept: Path) -> None:
     other = pd.read_csv(data)
     other["y"] += 1e-9 * (other.index == 3)
     with pytest.raises(ModelFileError, match="the options or the data differ"):
-        _model().fit(other, checkpoint_dir=tmp_path, resume=True)
+        _model().fit(other, checkpoint_dir=kept, resume=True)
 
 
 @pytest.mark.parametrize("place", [0.3, 0.6, 0.99])
-def test_a_flipped_bit_in_a_checkpoint_is_caught(data: Path, tmp_path: Path, place: float) -> None:
-    _model().fit(data, checkpoint_dir=tmp_path)
-    file = tmp_path / FILE_NAME
+def test_a_flipped_bit_in_a_checkpoint_is_caught(data: Path, kept: Path, place: float) -> None:
+    file = kept / FILE_NAME
     damaged = bytearray(file.read_bytes())
     damaged[int(place * len(damaged))] ^= 0x04
     file.write_bytes(damaged)
     with pytest.raises(ModelFileError, match="cannot be read as a checkpoint"):
-        _model().fit(data, checkpoint_dir=tmp_path, resume=True)
+        _model().fit(data, checkpoint_dir=kept, resume=True)
 
 
 @pytest.mark.parametrize("keep", [0, 5, 100, -1])
-def test_a_damaged_checkpoint_is_refused(data: Path, tmp_path: Path, keep: int) -> None:
-    _model().fit(data, checkpoint_dir=tmp_path)
-    file = tmp_path / FILE_NAME
+def test_a_damaged_checkpoint_is_refused(data: Path, kept: Path, keep: int) -> None:
+    file = kept / FILE_NAME
     file.write_bytes(file.read_bytes()[:keep])
     with pytest.raises(ModelFileError, match=r"cannot be read as a checkpoint.*start again without resuming"):
-        _model().fit(data, checkpoint_dir=tmp_path, resume=True)
+        _model().fit(data, checkpoint_dir=kept, resume=True)

@@ -57,7 +57,7 @@ def _model() -> LeapTSModel:
 
 
 def _config(**options: Any) -> TrainingConfig:
-    return TrainingConfig(**{"max_steps": 60, "batch_size": 32, "val_check_steps": 10, **options})
+    return TrainingConfig(**{"max_steps": 30, "batch_size": 32, "val_check_steps": 5, **options})
 
 
 def _waves(length: int = 400) -> AlignedWindows:
@@ -72,7 +72,7 @@ def _assert_same_weights(one: LeapTSModel, other: LeapTSModel) -> None:
 def test_waves_are_learnt_to_near_zero_error() -> None:
     model, windows = _model(), _waves()
     before = mean_absolute_error(model, windows)
-    train(model, windows, windows, _config(max_steps=600, val_check_steps=100, learning_rate=5e-3))
+    train(model, windows, windows, _config(max_steps=300, val_check_steps=50, learning_rate=1e-2))
     assert mean_absolute_error(model, windows) < 0.05 < 0.5 * before
 
 
@@ -116,32 +116,32 @@ def test_another_seed_takes_another_way() -> None:
 
 def test_the_best_weights_are_the_ones_that_stay() -> None:
     model = _model()
-    report = train(model, _Noise(0), _Noise(1), _config(max_steps=200, patience=0, learning_rate=1e-2))
+    report = train(model, _Noise(0), _Noise(1), _config(max_steps=100, patience=0, learning_rate=1e-2))
     scores = dict(report.validations)
     assert report.best_validation == min(scores.values()) == scores[report.best_step]
     assert mean_absolute_error(model, _Noise(1)) == report.best_validation
-    assert report.best_step < 200
+    assert report.best_step < 100
 
 
 def test_training_stops_when_validation_gets_no_better() -> None:
     report = train(_model(), _Noise(0), _Noise(1), _config(max_steps=2000, patience=3, learning_rate=1e-2))
     assert report.stopped_early
-    assert report.steps == report.best_step + 3 * 10 < 2000
+    assert report.steps == report.best_step + 3 * 5 < 2000
 
 
 def test_without_validation_the_last_weights_stay() -> None:
     report = train(_model(), _waves(), None, _config())
-    assert (report.steps, report.best_step, report.validations) == (60, 60, [])
-    assert [step for step, _ in report.losses] == [10, 20, 30, 40, 50, 60]
+    assert (report.steps, report.best_step, report.validations) == (30, 30, [])
+    assert [step for step, _ in report.losses] == [5, 10, 15, 20, 25, 30]
 
 
-@pytest.mark.parametrize("good_steps", [0, 25])
+@pytest.mark.parametrize("good_steps", [0, 13])
 def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_weights(good_steps: int) -> None:
     poisoned, expected = _model(), _model()
-    with pytest.raises(TrainingError, match=rf"became nan at step {good_steps + 1} of 60.*learning_rate below 0\.002"):
+    with pytest.raises(TrainingError, match=rf"became nan at step {good_steps + 1} of 30.*learning_rate below 0\.002"):
         train(poisoned, _Poisoned(good_steps), None, _config())
     if good_steps:
-        _train_until(expected, 20)  # when the loop last looked
+        _train_until(expected, 10)  # when the loop last looked
     _assert_same_weights(poisoned, expected)
 
 
@@ -163,8 +163,8 @@ def _train_until(model: LeapTSModel, steps: int) -> None:
 def test_progress_hears_of_every_step() -> None:
     events: list[TrainingStep] = []
     train(_model(), _waves(), _waves(200), _config(), progress=events.append)
-    assert [event.step for event in events] == list(range(1, 61))
-    assert [event.step for event in events if event.validation is not None] == [10, 20, 30, 40, 50, 60]
+    assert [event.step for event in events] == list(range(1, 31))
+    assert [event.step for event in events if event.validation is not None] == [5, 10, 15, 20, 25, 30]
     bests = [event.best for event in events if event.best is not None]
     assert all(after <= before for before, after in pairwise(bests))
 

@@ -36,11 +36,14 @@ _WIDE_TIMESNET: Options = {"hidden_size": 32, "conv_hidden_size": 32}
 _MODELS: dict[str, tuple[Options, dict[str, Options]]] = {
     "DLinear": ({"moving_avg_window": 25}, {}),
     "TSMixer": (
-        {"n_block": 2, "ff_dim": 64, "dropout": 0.9},
+        {"n_block": 6, "ff_dim": 512, "dropout": 0.9},
         {
             "ETTh2": {"n_block": 4, "ff_dim": 8},
+            "ETTm1": {"ff_dim": 16},
+            "ETTm2": {"n_block": 2, "ff_dim": 64},
             "Weather": {"n_block": 4, "ff_dim": 32, "dropout": 0.3},
-            "Electricity7": {"n_block": 4, "dropout": 0.7},
+            "Electricity": {"n_block": 4, "ff_dim": 64, "dropout": 0.7},
+            "Electricity7": {"n_block": 4, "ff_dim": 64, "dropout": 0.7},
         },
     ),
     "TimeMixer": (_TIMEMIXER, {"Weather": {"e_layers": 3}}),
@@ -48,7 +51,7 @@ _MODELS: dict[str, tuple[Options, dict[str, Options]]] = {
         {"hidden_size": 256, "d_ff": 256, "e_layers": 2},
         {
             **dict.fromkeys(("ETTh2", "ETTm1", "ETTm2", "Exchange"), _ITRANSFORMER_128),
-            **dict.fromkeys(("Weather", "Electricity7", "SZ-taxi"), _ITRANSFORMER_512),
+            **dict.fromkeys(("Weather", "Electricity", "Electricity7", "SZ-taxi"), _ITRANSFORMER_512),
         },
     ),
     "N-HiTS": ({"n_pool_kernel_size": [2, 2, 2], "n_freq_downsample": [24, 12, 1]}, {}),
@@ -83,7 +86,7 @@ _LEARNING: dict[str, tuple[tuple[float, int], dict[str, tuple[float, int]]]] = {
         (5e-3, 32),
         {"ETTh2": (5e-2, 32), "ETTm1": (1e-4, 8), "Exchange": (5e-4, 8), "ILI": (5e-2, 32), "Weather": (1e-4, 16)},
     ),
-    "TSMixer": ((1e-3, 32), {"Weather": (1e-4, 32), "Electricity7": (1e-4, 32)}),
+    "TSMixer": ((1e-4, 32), {"ETTm2": (1e-3, 32)}),
     "TimeMixer": ((1e-2, 128), {"ETTm1": (1e-2, 16), "ILI": (1e-2, 16)}),
     "iTransformer": ((1e-4, 32), {}),
     "N-HiTS": ((1e-3, 32), {}),

@@ -4,10 +4,9 @@ import contextlib
 import io
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,12 @@ import pandas as pd
 
 from leapts import LeapTS, LeapTSError
 from leapts.cli import run as command_line
+from leapts.serve.models import Shelf
 from leapts_bench.resilience.defects import Defect, clean, defects
 from leapts_bench.resilience.forks import in_fork
 from leapts_bench.resilience.outcome import Outcome
 from leapts_bench.resilience.samples import TINY, forecaster, waves
+from leapts_bench.resilience.serving import served
 
 FRAMES_A_UNIT = 250
 DOORS = ("file", "frame", "fit", "command line", "server")
@@ -41,7 +42,7 @@ def run(unit: str, folder: Path, *, most: int | None = None) -> Outcome:
     if unit.startswith("frames seed "):
         return _made_up(model, int(unit.rpartition(" ")[2]), most or FRAMES_A_UNIT)
     outcome = Outcome()
-    with _server(folder / "model") if unit == "server" else contextlib.nullcontext("") as address:
+    with served(Shelf([folder / "model"])) if unit == "server" else contextlib.nullcontext("") as address:
         expected = through(unit, clean(), folder, address)["values"]
         for defect in islice(defects(), most):
             if unit == "server":
@@ -61,8 +62,7 @@ def judge(defect: Defect, found: Forecast, expected: list[float], outcome: Outco
     """The same numbers, any numbers where the data are others, or a refusal that helps."""
     if "refused" in found:
         message = found["refused"]
-        helps = "\n" not in message and len(message) < 1000 and any(mark in message for mark in (";", " needs ", "("))
-        if helps:
+        if helps(message):
             outcome.count("refused, with place and cure")
         else:
             outcome.fail(f"{defect.name}: a message that does not help: {message}")
@@ -72,6 +72,11 @@ def judge(defect: Defect, found: Forecast, expected: list[float], outcome: Outco
         outcome.fail(f"{defect.name}: another forecast than from clean data, without a word")
     else:
         outcome.count("the forecast of the clean data" if defect.may == "same" else "numbers")
+
+
+def helps(message: str) -> bool:
+    """Whether a refusal is one line, not too long, and goes on to the cure after what is wrong."""
+    return "\n" not in message and len(message) < 1000 and any(mark in message for mark in (";", " needs ", "("))
 
 
 def through(door: str, content: bytes, folder: Path, address: str) -> Forecast:
@@ -125,55 +130,40 @@ def _by_request(address: str, content: bytes) -> Forecast:
     return {"refused": f"{told.get('detail')}; {told.get('cure', '')}" if is_plain else f"{answer.status_code}\n{told}"}
 
 
-@contextlib.contextmanager
-def _server(model: Path) -> Iterator[str]:
-    """A server in a thread of this process."""
-    from leapts.serve import Limits
-    from leapts.serve.app import create_app
-    from leapts.serve.models import Shelf
-    from leapts.serve.running import Server, bound_socket
-
-    ready, limits = threading.Event(), Limits()
-    server = Server(create_app(Shelf([model]), limits=limits), limits, ready.set)
-    listening = bound_socket("127.0.0.1", 0)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        if not ready.wait(60):
-            raise RuntimeError("the server did not start")
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(60)
-
-
-def _made_up(model: LeapTS, seed: int, count: int) -> Outcome:
+def _made_up(model: LeapTS, seed: int, most: int) -> Outcome:
     """Frames with one to three things done to them at random: numbers come out, or a refusal."""
     outcome = Outcome()
-    for number in range(count):
-        rng = np.random.default_rng([seed, number])
-        frame = waves(length=int(rng.integers(1, 40)))
-        names = rng.choice(list(_CHANGES), size=int(rng.integers(1, 4)))
-        try:
-            for name in names:
-                frame = _CHANGES[str(name)](frame, rng)
-        except (ValueError, TypeError, KeyError, IndexError, OverflowError):
-            outcome.count("could not be made")
-            continue
-        what = f"frame {seed} {number} ({', '.join(names)})"
+    for what, frame in islice(_frames(seed), most):
         try:
             values = model.predict(frame)["LeapTS"].to_numpy()
+        except LeapTSError as error:
+            if helps(str(error)):
+                outcome.count("refused, with place and cure")
+            else:
+                outcome.fail(f"{what}: a message that does not help: {error}")
+        except Exception as error:
+            outcome.fail(f"{what}: {error!r}")
+        else:
             if np.isfinite(values).all():
                 outcome.count("numbers")
             else:
                 outcome.fail(f"{what}: forecasts that are no numbers")
-        except LeapTSError as error:
-            outcome.count("refused, with place and cure") if "\n" not in str(error) else outcome.fail(
-                f"{what}: {error}"
-            )
-        except Exception as error:
-            outcome.fail(f"{what}: {error!r}")
     return outcome
+
+
+def _frames(seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Frames without end; changes that cannot be made after one another are left out."""
+    for number in count():
+        rng = np.random.default_rng([seed, number])
+        frame = waves(length=int(rng.integers(1, 40)))
+        names = rng.choice(list(_CHANGES), size=int(rng.integers(1, 4)))
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                for name in names:
+                    frame = _CHANGES[str(name)](frame, rng)
+        except Exception:  # pandas refused; nothing of ours had a part in it
+            continue
+        yield f"frame {seed} {number} ({', '.join(names)})", frame
 
 
 _ODD: tuple[Any, ...] = (

@@ -58,7 +58,7 @@ def in_fork(function: Callable[[], Any], *, seconds: float = 60.0) -> Ended:
 
 def _report(function: Callable[[], Any], writing: int) -> None:
     """In the copy: call, tell, and leave without any of the original's cleaning up."""
-    before, cpu = _resident(), time.process_time()
+    before, cpu = resident(), time.process_time()
     try:
         found: dict[str, Any] = {"value": function()}
     except BaseException:
@@ -79,7 +79,8 @@ def _read_all(descriptor: int, seconds: float) -> tuple[bytes, bool]:
     return b"", True
 
 
-def _resident() -> float:
+def resident() -> float:
+    """How many megabytes this process holds."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
 

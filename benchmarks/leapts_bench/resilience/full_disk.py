@@ -78,23 +78,24 @@ def _commands(folder: Path, place: str) -> list[tuple[str, str]]:
         "report": ["report", str(written["model"]), data, "--output", str(written["report"])],
     }
     for arguments in commands.values():
-        code, _, said = _said(arguments)
+        code, _, told = said(arguments)
         if code:
-            return [(" ".join(arguments[:1]), f"cannot be tried: {said}")]
+            return [(" ".join(arguments[:1]), f"cannot be tried: {told}")]
     before = _contents(disk)
     _spoil(disk, place)
     found = []
     for name, arguments in commands.items():
-        code, _, said = _said(arguments)
-        lines = [line for line in said.splitlines() if line.startswith("error")]
-        problem = "" if code == 2 and len(lines) == 1 and "unexpected" not in said else f"code {code}, said {said!r}"
+        code, _, told = said(arguments)
+        lines = [line for line in told.splitlines() if line.startswith("error")]
+        problem = "" if code == 2 and len(lines) == 1 and "unexpected" not in told else f"code {code}, said {told!r}"
         if not problem and _contents(disk) != before:
             problem = "something else is there"
         found.append((f"{name} on a disk that is {place}", problem))
     return found
 
 
-def _said(arguments: list[str]) -> tuple[int, str, str]:
+def said(arguments: list[str]) -> tuple[int, str, str]:
+    """Run a command; its code, and what it wrote to standard output and error."""
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
         code = command_line(arguments)
     sys.stdout.flush()

@@ -56,6 +56,13 @@ _NASTY: tuple[Any, ...] = (
     {"kind": "os.system", "py/object": "os.system"},
 )
 
+# Names of zones that lead elsewhere: to a file, to a module, to nothing.
+_ZONES = (
+    *("dateutil//etc/passwd", "dateutil/Europe/Berlin", "/etc/passwd", "/usr/share/zoneinfo/UTC", "tzlocal()"),
+    *("../../../etc/passwd", "Europe/../../passwd", "Europe", "Europe/Nowhere", "os", "antigravity", "zones", "tzdata"),
+    *("posixrules", "leapseconds", "+99:99", "UTC+25:00", "UTC\n", "Europe/Berlin\0", "a" * 100_000, "a/" * 50_000, ""),
+)
+
 
 def run(unit: str, folder: Path) -> Outcome:
     """Make every forgery of a unit, and read it."""
@@ -137,6 +144,8 @@ def _cases(unit: str, good: Path) -> Iterator[tuple[str, Break]]:
             for value in _NASTY:
                 yield f"{'.'.join(map(str, path))}={value!r:.40}", partial(_forge_option, path=path, value=value)
             yield f"{'.'.join(map(str, path))} left out", partial(_forge_option, path=path, value=_LEFT_OUT)
+        for zone in _ZONES:
+            yield f"data.zone={zone!r:.40}", partial(_forge_option, path=("data", "zone"), value=zone)
     elif unit == "tensors":
         for name in safetensors.torch.load_file(good / WEIGHTS):
             for how in _TENSOR_HARMS:

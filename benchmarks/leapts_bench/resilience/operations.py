@@ -12,6 +12,7 @@ import torch
 from leapts import LeapTS
 from leapts.data.catalogue import Dataset, find
 from leapts.data.fetch import fetch
+from leapts.data.writing import write_frame
 from leapts.forecaster.folder import CARD
 from leapts.report.page import write_report
 from leapts.training.checkpoint import FILE_NAME, Checkpoint
@@ -164,10 +165,22 @@ class Report(Operation):
         return text.partition("<title>")[2].partition("</title>")[0]
 
 
+class Forecast(Operation):
+    """Writing a table over another."""
+
+    def put(self, folder: Path, version: int) -> None:  # noqa: D102
+        write_frame(waves(seed=version), folder / "forecast.csv")
+
+    def state(self, folder: Path) -> str:  # noqa: D102
+        path = folder / "forecast.csv"
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
 OPERATIONS: dict[str, Callable[[int], Operation]] = {
     "save": Save,
     "checkpoint": SaveCheckpoint,
     "append": Append,
     "fetch": Fetch,
     "report": Report,
+    "forecast": Forecast,
 }

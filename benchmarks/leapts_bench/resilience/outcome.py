@@ -1,10 +1,14 @@
 """What one unit of a campaign found."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 _MOST_SHOWN = 5
+
+# What no answer to a stranger may hold: paths, classes, and the way an error took.
+INNARDS = re.compile(r"Traceback|File \"|\.py\b|leapts\.|object at 0x|site-packages|/(?:usr|home|root|tmp|work|proc)/")
 
 
 @dataclass

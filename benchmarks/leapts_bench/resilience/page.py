@@ -7,6 +7,7 @@ from pathlib import Path
 from leapts.files import write_file
 from leapts_bench import results
 from leapts_bench.markdown import table
+from leapts_bench.mutation import summary as mutation
 from leapts_bench.resilience.campaigns import CAMPAIGNS, FILE, Campaign, latest
 
 _INTRODUCTION = """\
@@ -20,15 +21,16 @@ done again once the fault is repaired: what had failed stays in the file, and is
 
 def write_page(folder: Path, target: Path) -> None:
     """Render the page."""
-    write_file(target, page(results.read(folder / FILE)).encode())
+    lines, faults = (results.read(folder / file) for file in (FILE, mutation.FILE))
+    write_file(target, page(lines, faults).encode())
 
 
-def page(lines: Sequence[results.Line]) -> str:
-    """The page for these lines."""
+def page(lines: Sequence[results.Line], faults: Sequence[results.Line]) -> str:
+    """The page for these lines of the campaigns, and these of the faults put into the code."""
     parts = [_INTRODUCTION, _overview(lines)]
     for name, campaign in CAMPAIGNS.items():
         parts.append(_section(name, campaign, [line for line in lines if line["campaign"] == name]))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, mutation.section(faults)]) + "\n"
 
 
 def _overview(lines: Sequence[results.Line]) -> str:

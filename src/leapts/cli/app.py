@@ -12,7 +12,7 @@ import typer
 
 from leapts import __version__, launch
 from leapts.cli import analyse, backtest, datasets, demo, export, fit, predict, report, serve, tune
-from leapts.cli.terminal import Interrupted, complain, help_if_alone, say
+from leapts.cli.terminal import Interrupted, complain, help_if_alone, note, say
 from leapts.errors import LeapTSError, WorkerLostError
 
 GOOD, UNEXPECTED, WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
@@ -104,7 +104,7 @@ def run(arguments: Sequence[str]) -> int:
         return WRONG_INPUT
     except (LeapTSError, ImportError, OSError) as error:
         if debug:
-            traceback.print_exc()
+            _show_where()
         expected = isinstance(error, LeapTSError) or _is_users_file(error) or _is_missing_extra(error)
         # What every process of a launch finds wrong is said once; that one of them is gone, by whoever is left.
         if launch.is_first() or isinstance(error, WorkerLostError) or not expected:
@@ -112,7 +112,7 @@ def run(arguments: Sequence[str]) -> int:
         return WRONG_INPUT if expected and not isinstance(error, WorkerLostError) else UNEXPECTED
     except Exception as error:
         if debug:
-            traceback.print_exc()
+            _show_where()
         complain(_unexpected(error))
         return UNEXPECTED
     if outcome == INTERRUPTED:
@@ -141,6 +141,12 @@ def _is_missing_extra(error: Exception) -> bool:
 
 def _unexpected(error: Exception) -> str:
     return f"error: unexpected {type(error).__name__}: {error} (run again with --debug to see where)"
+
+
+def _show_where() -> None:
+    """The way to the error that is being handled; its message may quote what data or files are called."""
+    for line in traceback.format_exc().rstrip().split("\n"):
+        note(line)
 
 
 def _stop_writing() -> None:

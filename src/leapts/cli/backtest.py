@@ -45,6 +45,7 @@ def backtest(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A CSV or Parquet file for all forecasts.")
     ] = None,
+    safe_cells: options.SafeCells = False,
     report: Page = None,
     input_size: options.InputSize = None,
     freq: options.Freq = None,
@@ -117,7 +118,7 @@ def backtest(
     remarks = [*missing, *(str(warning.message) for warning in caught if warning.category is UserWarning)]
     if comparison.without_scale:
         remarks.append(f"MASE leaves out {counted(comparison.without_scale, 'series')} without a change in the history")
-    written = None if output is None else str(write_frame(comparison.frame, output))
+    written = None if output is None else str(write_frame(comparison.frame, output, safe_cells=safe_cells))
     if report is not None:
         from leapts.report import write_report
         from leapts.report.contents import LEVELS

@@ -59,12 +59,16 @@ def fit(
     """Fit a model and write it to a folder. What you leave out is picked from the data, and shown with the reason."""
     if resume and checkpoint is None:
         raise ConfigError("--resume needs --checkpoint: the folder the interrupted run kept its state in")
+    if checkpoint is not None and checkpoint.resolve() == out.resolve():
+        raise ConfigError(f"--checkpoint and --out are both {out}; keep the state in another folder than the model")
+    from leapts.files import claimed
     from leapts.forecaster.folder import require_place
 
     writes = launch.is_first()
     if writes:
         require_place(out)
         require_page(report)
+        context.with_resource(claimed(out))
     options.use_threads(threads)
     reading = Reading(
         id_col=id_col,

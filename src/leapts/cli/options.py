@@ -118,6 +118,12 @@ Config = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+SafeCells = Annotated[
+    bool,
+    typer.Option(
+        "--safe-cells", help="In CSV, put an apostrophe before names that a spreadsheet would take for formulas."
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
 Address = Annotated[
     str | None, typer.Option(help="Of the Ray cluster, such as auto or ray://host:10001. [one on this machine]")

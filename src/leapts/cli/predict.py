@@ -47,6 +47,7 @@ def predict(
     partitions: Annotated[
         int | None, typer.Option(min=1, help="How many parts an engine works in. [the files, or by the rows]")
     ] = None,
+    safe_cells: options.SafeCells = False,
     threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
@@ -85,9 +86,9 @@ def predict(
 
     written: dict[str, str] = {}
     if target is not None:
-        written["forecast"] = str(write_frame(forecast, target))
+        written["forecast"] = str(write_frame(forecast, target, safe_cells=safe_cells))
     if trace is not None:
-        written["trace"] = str(write_trace(leaps, trace))
+        written["trace"] = str(write_trace(leaps, trace, safe_cells=safe_cells))
     if json:
         summary: dict[str, Any] = {"model": str(model), "horizon": forecaster.h, "files": written}
         write_json(summary if target is not None else {**summary, "forecast": records(forecast)})
@@ -95,7 +96,7 @@ def predict(
         for what, path in written.items():
             say(f"{what:<9} {path}")
     elif output == "-" or not is_terminal():
-        write_bytes(csv_bytes(forecast))
+        write_bytes(csv_bytes(forecast, safe_cells=safe_cells))
     else:
         show_frame(forecast, RowsOfEach(5), hint="-o FILE writes them all")
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from leapts.training import TrainingStep
 
 WIDTH_OF_PIPES = 120
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 class Interrupted(Exception):  # noqa: N818 - stopping is no error
@@ -63,12 +65,18 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
 def write_json(value: Any) -> None:
     """One JSON object and a new line, and nothing else."""
     text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_by_iso)
-    write_bytes(text.encode("utf-8", "backslashreplace") + b"\n")
+    # JSON can spell whatever could command a terminal; to a program it is the same.
+    shown = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+    write_bytes(shown.encode() + b"\n")
 
 
 def write_bytes(content: bytes) -> None:
-    """Bytes as they are, for the next program."""
+    """Text in UTF-8 as it is, for the next program; a terminal is shown it line by line, with nothing it would obey."""
     sys.stdout.flush()
+    if is_terminal():
+        # Within quotes, as CSV has them, the end of a line is part of a name.
+        text = _QUOTED.sub(lambda name: printable(name[0]), content.decode(errors="replace"))
+        content = "\n".join(map(printable, text.split("\n"))).encode()
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
 

@@ -64,7 +64,8 @@ class SegmentHeads(nn.Module):
         self, hidden: Float[Tensor, "rows hidden"], weights: Float[Tensor, "rows scales"]
     ) -> Float[Tensor, "rows numbers"]:
         """All heads' segments under the given weights: what a straight-through choice of scale needs to learn."""
-        return torch.einsum("rsh,rs->rh", self.heads.every(self.trunk(hidden)), weights)
+        # Not as a product of matrices: with as few columns as scales, its gradient is the slowest part of a step.
+        return (self.heads.every(self.trunk(hidden)) * weights.unsqueeze(2)).sum(1)
 
     def chosen(self, hidden: Float[Tensor, "rows hidden"], scale: Int[Tensor, "rows"]) -> Float[Tensor, "rows numbers"]:
         """The chosen head's segment of each row; among many rows, the other heads do not run."""

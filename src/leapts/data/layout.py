@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ from leapts.data.options import PanelOptions
 from leapts.data.reading import Table
 from leapts.data.wording import listed, nearest, quoted
 from leapts.errors import DataError
+
+_DIGITS = re.compile(r"(\d+)")
 
 USUAL_TIME_NAMES = ("ds", "date", "datetime", "time", "timestamp", "year", "t", "index")
 
@@ -78,9 +80,9 @@ def _natural(name: str | int) -> tuple[object, object]:
         return (name, name)
     # Text and numbers alternate, text first, so that like meets like. Of two numbers the one with more digits is the
     # larger, which holds however long they are; the name itself settles ties.
-    parts = re.split(r"(\d+)", name)
-    numbers = [(len(digits), digits) for digits in (part.lstrip("0") for part in parts[1::2])]
-    return ([item for pair in zip_longest(parts[::2], numbers, fillvalue=(0, "")) for item in pair], name)
+    parts: list[Any] = _DIGITS.split(name)
+    parts[1::2] = [(len(digits), digits) for digits in [part.lstrip("0") for part in parts[1::2]]]
+    return (parts, name)
 
 
 def _wide(table: Table, options: PanelOptions) -> Columns:

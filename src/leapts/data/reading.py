@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import sys
 import zlib
 from collections import Counter
@@ -36,6 +37,7 @@ FOREIGN_MAGIC = {
 _UNZIPPED_AT_A_TIME = 1 << 22
 _ALWAYS_UNZIPPED = 1 << 26  # bytes that are unpacked without asking
 _MOST_UNZIPPED = 100  # times the size of the packed data; tables of numbers reach ten or twenty
+_QUOTED = re.compile(rb'"(?:[^"]|"")*("|$)')
 NULL_SPELLINGS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
 
@@ -203,7 +205,8 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
         frame = pa.csv.read_csv(
             io.BytesIO(content),
             read_options=pa.csv.ReadOptions(use_threads=False),
-            parse_options=pa.csv.ParseOptions(delimiter=_delimiter(header)),
+            # Lines may go on within quotes; to look for that takes longer, so only where there are any.
+            parse_options=pa.csv.ParseOptions(delimiter=_delimiter(header), newlines_in_values=b'"' in content),
             convert_options=pa.csv.ConvertOptions(
                 column_types={id_col: pa.dictionary(pa.int32(), pa.string())},
                 null_values=NULL_SPELLINGS,
@@ -212,15 +215,16 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
     except pa.ArrowException as error:
         raise DataError(
             f"{name} is not a table of comma-separated values ({_first_line(error)}); "
-            "every line needs as many values as the header"
+            "every line needs as many values as the header, and every quotation mark another that closes it"
         ) from error
     frame = frame.rename_columns([column.strip() for column in frame.column_names])
     return _table(frame, name, kind="pandas", is_text=True)
 
 
 def _delimiter(header: bytes) -> str:
-    """The separator most common in the header; a comma when none is."""
-    return max((",", ";", "\t", "|"), key=lambda separator: header.count(separator.encode()))
+    """The separator most common in the header, outside of quotes; a comma when none is."""
+    bare = _QUOTED.sub(b"", header)
+    return max((",", ";", "\t", "|"), key=lambda separator: bare.count(separator.encode()))
 
 
 def _first_line(error: BaseException) -> str:

@@ -35,9 +35,19 @@ class Scaler:
             raise DataError(f"series {name!r} has no value in the training part; train on more of it")
         mean = _segment_mean(panel.values, panel.offsets)
         centred = panel.values - mean.repeat_interleave(lengths)
-        deviation = _segment_mean(centred.square_(), panel.offsets).sqrt()
+        # Squares of tiny values would vanish. Brought near one by a power of two nothing does, and no bit changes.
+        unit = _power_of_two_above(torch.segment_reduce(centred.abs(), "max", offsets=panel.offsets))
+        centred.div_(unit.repeat_interleave(lengths))
+        deviation = _segment_mean(centred.square_(), panel.offsets).sqrt() * unit
         constant = deviation <= FLAT * mean.abs()
         return cls(mean, torch.where(constant, 1.0, deviation))
+
+    def from_last_values(self, panel: Panel) -> "Scaler":
+        """The same deviations, counted from each series' last value: for windows whose level does not matter.
+
+        A level far from the fitted mean, in deviations, would leave single precision no digits for what happens there.
+        """
+        return Scaler(panel.values[panel.offsets[1:] - 1], self.deviation)
 
     def transform(self, panel: Panel) -> Float32[Tensor, " rows"]:
         """The panel's values standardised, in float32; centred in float64 first, so that nothing is lost."""
@@ -63,3 +73,9 @@ class Scaler:
 
 def _segment_mean(values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"]) -> Float64[Tensor, " series"]:
     return torch.segment_reduce(values, "mean", offsets=offsets)
+
+
+def _power_of_two_above(values: Float64[Tensor, " series"]) -> Float64[Tensor, " series"]:
+    """The next power of two; of zero, and where there is none that a number can be divided by, 1."""
+    exponent = torch.frexp(values).exponent.clamp(min=-1000)
+    return torch.ldexp(torch.ones_like(values), torch.where(values > 0, exponent, 0))

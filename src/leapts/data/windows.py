@@ -32,6 +32,7 @@ class Windows:
         *,
         step: int = 1,
         pad_short: bool = False,
+        latest: int | None = None,
     ) -> None:
         """Counts the windows.
 
@@ -43,6 +44,7 @@ class Windows:
             step: How far apart the windows of a series start.
             pad_short: Whether a series shorter than a window gives one all the same, at its end, with its
                 first value repeated in front. It still needs a value more than the horizon.
+            latest: How many windows of a series count, its last ones; None for all of them.
 
         Raises:
             DataError: When there is no window at all.
@@ -57,6 +59,8 @@ class Windows:
         counts = torch.where(room >= 0, room.div(step, rounding_mode="floor") + 1, 0)
         if pad_short:
             counts = torch.where((room < 0) & (lengths > horizon), 1, counts)
+        self._skipped = torch.zeros_like(counts) if latest is None else (counts - latest).clamp(min=0)
+        counts = counts - self._skipped
         self._ends = counts.cumsum(0)
         self._counts = counts
         self._room = room
@@ -77,7 +81,7 @@ class Windows:
     def starts_of(self, index: Int64[Tensor, " batch"]) -> Int64[Tensor, " batch"]:
         """Where in its series each window starts: before 0 when it is padded."""
         series = self.series_of(index)
-        number = index - (self._ends - self._counts).index_select(0, series)
+        number = index - (self._ends - self._counts - self._skipped).index_select(0, series)
         return number * self.step + self._room.index_select(0, series).clamp(max=0)
 
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:

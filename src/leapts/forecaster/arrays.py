@@ -32,17 +32,17 @@ Name = str | int
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Histories:
-    """What one caller wants forecast, standardised.
+    """What one caller wants forecast, in its own units.
 
     Attributes:
-        windows: Look-backs as the model takes them, [batch, variates, look-back] in single precision.
-        mean: Of each row (a window of a single series), to restore its units.
+        tails: Look-backs, one row for each window of a single series.
+        mean: Of each row, or where it is counted from instead, to standardise it and to restore its units.
         scale: Of each row, likewise, and for intervals.
         groups: Which calibration scores each row goes by.
         rows: Which row each of the caller's series is; None where they are in the model's order already.
     """
 
-    windows: npt.NDArray[np.float32]
+    tails: Floats
     mean: Floats
     scale: Floats
     groups: npt.NDArray[np.int64]
@@ -63,7 +63,14 @@ class ArrayForecast:
 
 
 class ArrayForecaster:
-    """Forecasts what follows histories given as arrays. Nothing it holds ever changes, so threads may share it."""
+    """Forecasts what follows histories given as arrays. Nothing it holds ever changes, so threads may share it.
+
+    Attributes:
+        fitted: The model.
+        fill: What takes the place of missing values, if anything does.
+        quick_rows: Up to how many rows (windows of single series) a forecast without leaps is made in a moment.
+        row_seconds: What each of them costs, in a pass of many; 0 where it was not measured.
+    """
 
     def __init__(self, fitted: Fitted, *, fill: Fill | None = None, traced: bool = False) -> None:
         """Prepares the lookups.
@@ -79,13 +86,17 @@ class ArrayForecaster:
         self._index = {name: number for number, name in enumerate(self._names)}
         self._mean, self._scale = fitted.scaler.mean.numpy(), fitted.scaler.deviation.numpy()
         self._groups = fitted.score_groups(fitted.tail).numpy()
+        # Whatever is no larger than this, of any known series, is near enough to its mean and to its other values.
+        self._near = float((FARTHEST * self._scale - np.abs(self._mean)).min(initial=np.inf)) / 2
         self._half_widths = lru_cache(maxsize=64)(self._measured_half_widths)
         # Random partitions are drawn row by row: beside others a row would get another one.
         self._together = not isinstance(fitted.config.scheduling, MonteCarloScheduling)
         self._traced = TracedPasses(fitted.model, fitted.config.n_series or 1) if traced and self._together else None
+        self.quick_rows = 0 if self._traced is None else self._traced.quick_rows
+        self.row_seconds = 0.0 if self._traced is None else self._traced.row_seconds
 
     def read(self, names: Sequence[Name], histories: Sequence[Floats] | Floats) -> Histories:
-        """Check and standardise histories, each in the order of time; of a joint model's series, all ending together.
+        """Check histories, each in the order of time; of a joint model's series, all ending together.
 
         Args:
             names: What the series are called.
@@ -97,7 +108,8 @@ class ArrayForecaster:
         if len(set(names)) < len(names):
             repeated = [name for name in dict.fromkeys(names) if list(names).count(name) > 1]
             raise DataError(f"the series {listed(repeated)} is given more than once; give each once")
-        if not isinstance(histories, np.ndarray) or not _is_plain(histories):
+        largest = _largest(histories) if isinstance(histories, np.ndarray) else None
+        if largest is None:
             histories = [self._complete(name, values) for name, values in zip(names, histories, strict=True)]
         lookback = self.fitted.config.input_size
         self._require_length(names, histories)
@@ -111,16 +123,19 @@ class ArrayForecaster:
             tails = histories[:, -lookback:]
         else:
             tails = np.stack([_tail(values, lookback) for values in histories])
-        windows = ((tails - mean[:, None]) / scale[:, None]).astype(np.float32)
-        self._refuse_far(names, tails, windows)
-        shape = (1, len(names), lookback) if self.fitted.is_joint else (len(names), 1, lookback)
-        return Histories(windows=windows.reshape(shape), mean=mean, scale=scale, groups=groups, rows=rows)
+        is_near = largest is not None and largest <= self._near and mean is self._mean
+        if self.fitted.forgets_levels:
+            mean = tails[:, -1]
+        read = Histories(tails=tails, mean=mean, scale=scale, groups=groups, rows=rows)
+        if not is_near:
+            self._refuse_far(names, tails, _standardised([read]))
+        return read
 
     def forecast(self, requests: Sequence[Histories], record: Record = "nothing") -> list[ArrayForecast]:
         """Forecast what follows the histories of several callers, in one pass through the model."""
         if not self._together and len(requests) > 1:
             return [forecast for request in requests for forecast in self.forecast([request], record)]
-        windows = torch.from_numpy(np.concatenate([request.windows for request in requests]))
+        windows = torch.from_numpy(_standardised(requests)).unflatten(0, (-1, self.fitted.config.n_series or 1))
         forecasts = self._traced(windows) if self._traced is not None and record == "nothing" else None
         trace = None
         if forecasts is None:
@@ -128,17 +143,18 @@ class ArrayForecaster:
             forecasts = found.values
             trace = None if found.trace is None else found.trace.arranged(lambda x: x.flatten(0, 1))
         values = forecasts.flatten(0, 1).double().numpy()
+        values *= np.concatenate([request.scale for request in requests])[:, None]
+        values += np.concatenate([request.mean for request in requests])[:, None]
         parts, start = [], 0
         for request in requests:
-            stop = start + len(request)
-            rows = slice(start, stop) if request.rows is None else start + request.rows
-            within = slice(None) if request.rows is None else request.rows
-            restored = values[start:stop] * request.scale[:, None] + request.mean[:, None]
+            stop = start + len(request.mean)
+            own, order = slice(start, stop), request.rows
+            rows = own if order is None else start + order
             parts.append(
                 ArrayForecast(
-                    values=restored[within],
-                    scale=request.scale[within],
-                    groups=request.groups[within],
+                    values=values[rows],
+                    scale=request.scale if order is None else request.scale[order],
+                    groups=request.groups if order is None else request.groups[order],
                     trace=None if trace is None else _some(trace, rows),
                 )
             )
@@ -181,7 +197,7 @@ class ArrayForecaster:
         return widths
 
     def _complete(self, name: Name, values: Floats) -> Floats:
-        if _is_plain(values):
+        if _largest(values) is not None:
             return values
         if not len(values):
             raise DataError(f"series {quoted(name)} has no values; give its history, oldest first")
@@ -242,9 +258,20 @@ class ArrayForecaster:
         raise DataError(too_far(names[series], float(tails[series, step])))
 
 
-def _is_plain(values: Floats) -> bool:
-    """Whether there are values, none of them missing, infinite or huge: comparisons with NaN are false."""
-    return bool(values.size) and float(np.abs(values).max()) <= LARGEST_VALUE
+def _largest(values: Floats) -> float | None:
+    """The largest magnitude; None where any is missing, infinite or huge, or where there are no values at all."""
+    if not values.size:
+        return None
+    largest = float(np.abs(values).max())
+    return largest if largest <= LARGEST_VALUE else None  # comparisons with NaN are false
+
+
+def _standardised(requests: Sequence[Histories]) -> npt.NDArray[np.float32]:
+    """The look-backs of several callers as the model takes them, row by row."""
+    windows = np.concatenate([request.tails for request in requests])
+    windows -= np.concatenate([request.mean for request in requests])[:, None]
+    windows /= np.concatenate([request.scale for request in requests])[:, None]
+    return windows.astype(np.float32)
 
 
 def _panel(names: Sequence[Name], histories: Sequence[Floats] | Floats) -> Panel:

@@ -19,6 +19,8 @@ from leapts.assembly import build_model
 from leapts.config import ModelConfig
 from leapts.data.frequency import parse_frequency
 from leapts.data.panel import FrameStyle
+from leapts.data.wording import quoted
+from leapts.data.zones import is_zone
 from leapts.errors import ModelFileError
 from leapts.forecaster.picking import Pick
 
@@ -37,7 +39,7 @@ class DataPart(BaseModel):
 
     series: _Names
     freq: str | int
-    zone: Annotated[str, Field(pattern=r"^[A-Za-z0-9_:/+-]{1,64}$")] | None
+    zone: str | None
     style: FrameStyle
     stamps: Literal["int64", "datetime64[us]"]
 
@@ -121,8 +123,11 @@ def require_shapes(tensors: Mapping[str, Tensor], config: ModelConfig, contents:
     """
     series = len(contents.data.series)
     parse_frequency(contents.data.freq)
-    if contents.data.zone is not None:
-        pd.Timestamp(0, tz="UTC").tz_convert(contents.data.zone)
+    zone = contents.data.zone
+    if zone is not None:
+        if not is_zone(zone):
+            raise ValueError(f"this computer knows no time zone {quoted(zone)}")
+        pd.Timestamp(0, tz="UTC").tz_convert(zone)
     with torch.device("meta"):
         model = build_model(config, seed=0, clusters=contents.clusters)
     shapes = {f"model.{name}": (value.shape, torch.float32) for name, value in model.state_dict().items()}

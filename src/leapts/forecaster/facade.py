@@ -112,6 +112,7 @@ class LeapTS:
         Raises:
             DataError: When the data cannot be used, naming the place and the cure.
             TrainingError: When training diverged; the last good weights are kept, and can forecast.
+            FolderInUseError: When another fit keeps its state in that folder.
             WorkerLostError: When one of the other processes is gone; `resume` goes on from the checkpoint.
         """
         if resume and checkpoint_dir is None:

@@ -47,6 +47,11 @@ class Fitted:
         """Whether the model forecasts its series together, and so needs exactly those."""
         return self.config.n_series is not None
 
+    @property
+    def forgets_levels(self) -> bool:
+        """Whether the level of a window is taken away before it is looked at, and put back afterwards."""
+        return self.config.normalization != "none"
+
     def windows(self, panel: Panel, *, step: int = 1) -> Windows | AlignedWindows:
         """The windows of a panel, standardised, as the model wants them."""
         values = _standardised(self.scaler_for(panel), panel)
@@ -78,8 +83,10 @@ class Fitted:
             TrainingError: When the weights are such that no number comes out.
         """
         panel = self.accepted(panel)
-        scaler = self.scaler_for(panel)
         tail = panel.tail(self.config.input_size)
+        scaler = self.scaler_for(panel)
+        if self.forgets_levels:
+            scaler = scaler.from_last_values(tail)
         values = _standardised(scaler, tail)
         if self.is_joint:
             batches = [values.view(1, len(panel), -1)]
@@ -181,7 +188,7 @@ def _standardised(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:
     """A panel's values in deviations of their series.
 
     Raises:
-        DataError: When a value is so far from what its series was fitted on that its square leaves single precision.
+        DataError: When a value is so far off, in deviations, that its square leaves single precision.
     """
     values = scaler.transform(panel)
     if len(values) and not float(values.abs().max()) < FARTHEST:
@@ -203,8 +210,8 @@ def _require_numbers(values: Float32[Tensor, "series h"], panel: Panel) -> None:
 def too_far(series: str | int, value: float) -> str:
     """What to say about a value whose square leaves single precision once standardised."""
     return (
-        f"series {quoted(series)} holds {value:g}, which is {FARTHEST:g} deviations or more from what the model was "
-        "fitted on; correct it, or fit again"
+        f"series {quoted(series)} holds {value:g}, which is {FARTHEST:g} deviations or more from its other values, or "
+        "from those of the fit; correct it, or fit again"
     )
 
 

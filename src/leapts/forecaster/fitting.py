@@ -1,7 +1,8 @@
 """From a panel to a fitted model."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from leapts.data.splits import split_by_sizes
 from leapts.data.validation import require_length
 from leapts.data.windows import AlignedWindows, Windows
 from leapts.errors import ConfigError, DataError, TrainingError
+from leapts.files import claimed
 from leapts.forecaster.fitted import Fitted, tail_of
 from leapts.forecaster.picking import Pick, Picked, pick_options
 from leapts.intervals import ConformalScores, groups_by_series
@@ -86,28 +88,43 @@ def fit_panel(
     fitted = _untrained(panel, split.train, picked, options)
     if workers.size > 1:
         require_same(workers, bytes.fromhex(_fingerprint(panel, picked)))
-    checkpoint = None
-    if checkpoint_dir is not None:
-        checkpoint = Checkpoint(checkpoint_dir, fingerprint=_fingerprint(panel, picked))
-        if not resume and workers.rank == 0:
-            checkpoint.discard()
     validation = _validation_windows(fitted, split.val if picked.val_size else None)
     try:
-        report = train(
-            fitted.model,
-            fitted.windows(split.train),
-            validation,
-            picked.training,
-            progress=progress,
-            checkpoint=checkpoint,
-            workers=workers,
-        )
+        with _kept_state(checkpoint_dir, panel, picked, workers, resume=resume) as checkpoint:
+            report = train(
+                fitted.model,
+                fitted.windows(split.train),
+                validation,
+                picked.training,
+                progress=progress,
+                checkpoint=checkpoint,
+                workers=workers,
+            )
     except TrainingError as error:
         if on_failure is not None and isinstance(error.report, TrainingReport):
             on_failure(replace(fitted, report=error.report))
         raise
     fitted = replace(fitted, report=report)
     return fitted.with_scores(calibrated(fitted, split.val) if validation is not None else None)
+
+
+@contextmanager
+def _kept_state(
+    folder: str | Path | None, panel: Panel, picked: Picked, workers: Workers, *, resume: bool
+) -> Iterator[Checkpoint | None]:
+    """Where the state is kept, if anywhere; the folder is this fit's alone for as long as it trains.
+
+    Raises:
+        FolderInUseError: When another fit keeps its state there.
+    """
+    if folder is None:
+        yield None
+        return
+    checkpoint = Checkpoint(folder, fingerprint=_fingerprint(panel, picked))
+    with claimed(Path(folder)) if workers.rank == 0 else nullcontext():
+        if not resume and workers.rank == 0:
+            checkpoint.discard()
+        yield checkpoint
 
 
 def continue_fit(fitted: Fitted, panel: Panel, *, max_steps: int | None, progress: Progress | None) -> Fitted:

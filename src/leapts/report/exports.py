@@ -12,8 +12,13 @@ TRACE_SUFFIXES = (*SUFFIXES, ".json")
 _STEP = 1000  # a step of the horizon is shown as a millisecond; the format counts microseconds
 
 
-def write_trace(trace: Any, path: str | Path) -> Path:
+def write_trace(trace: Any, path: str | Path, *, safe_cells: bool = False) -> Path:
     """Write the trace of `LeapTS.predict` as CSV, Parquet or, where the name ends in `.json`, as a timeline.
+
+    Args:
+        trace: The trace.
+        path: The file.
+        safe_cells: As in `leapts.data.writing.csv_bytes`.
 
     Raises:
         DataError: When the name ends otherwise, or the folder is not there.
@@ -21,7 +26,7 @@ def write_trace(trace: Any, path: str | Path) -> Path:
     target = Path(path)
     require_writable(target, TRACE_SUFFIXES)
     if target.suffix != ".json":
-        return write_frame(leaps_of(trace).to_native(), target)
+        return write_frame(leaps_of(trace).to_native(), target, safe_cells=safe_cells)
     write_file(target, json.dumps(timeline(trace), ensure_ascii=False).encode("utf-8", "backslashreplace"))
     return target
 

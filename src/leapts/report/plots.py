@@ -9,6 +9,7 @@ import numpy as np
 from leapts.analysis import Embedding, VolatilityBin
 from leapts.core import ScheduleTrace
 from leapts.core.scales import SCALE_NAMES
+from leapts.data.wording import printable
 from leapts.errors import ConfigError
 from leapts.forecaster.tracing import leaps_of
 from leapts.report.picture import COLOURS, bands_of, rows_of
@@ -64,7 +65,7 @@ def plot_forecast(
         happened = rows_of(actual, series, "the actual values")
         ax.plot(*_columns(happened, 1, 2), color=_INK, linewidth=1.2, label="actual")
     _short_dates(ax)
-    ax.set_title(str(series))
+    ax.set_title(printable(series), parse_math=False)
     ax.legend(frameon=False, fontsize="small", ncols=3)
     return _plain(ax)
 
@@ -82,7 +83,7 @@ def plot_trace(trace: Any, *, ax: "Axes | None" = None) -> "Axes":
         ax.broken_barh(
             [(row["start"], row["length"])], (lane - 0.4, 0.8), facecolors=COLOURS[row["scale"]], edgecolor="white"
         )
-    ax.set_yticks(range(len(lanes)), labels=list(lanes))
+    ax.set_yticks(range(len(lanes)), labels=[printable(name) for name in lanes], parse_math=False)
     ax.invert_yaxis()
     ax.set_xlabel("step of the horizon")
     _scale_legend(ax)
@@ -154,11 +155,14 @@ def plot_embedding(embedding: Embedding, *, ax: "Axes | None" = None) -> "Axes":
     groups = np.array(embedding.groups)
     for number, group in enumerate(dict.fromkeys(embedding.groups)):
         some = embedding.points[groups == group]
-        ax.scatter(some[:, 0], some[:, 1], s=9, color=_GROUPS[number % len(_GROUPS)], label=group, linewidths=0)
+        colour = _GROUPS[number % len(_GROUPS)]
+        ax.scatter(some[:, 0], some[:, 1], s=9, color=colour, label=printable(group), linewidths=0)
     ax.set_title(f"silhouette {embedding.separation:.2f}", fontsize="medium")
     ax.set_xticks([])
     ax.set_yticks([])
-    ax.legend(frameon=False, fontsize="small", markerscale=2)
+    legend = ax.legend(frameon=False, fontsize="small", markerscale=2)
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # a group is called what its series are called
     return ax
 
 

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from leapts import __version__
+from leapts.data.wording import printable
 from leapts.serve import description
 from leapts.serve.batching import Batcher
 from leapts.serve.guard import Guard, Send, send_bytes
@@ -44,17 +45,21 @@ def create_app(
         token: What callers have to show; none: anyone may call.
         hosts: The names the server answers to; None: any.
         reload_every: Seconds between looks at the model folders.
-        tell: Told, in one line each, what the server's keeper should know.
+        tell: Told, in one line each, what the server's keeper should know, with whatever callers or folders are called
+            escaped, so that nobody can write lines of their own into a log.
     """
     limits = limits or Limits()
     metrics = Metrics()
-    batcher = Batcher(limits.seconds, metrics.shared.observe)
+    batcher = Batcher(limits.seconds, metrics.shared.observe, most_wait=limits.wait)
     intake = Intake(limits)
+
+    def tell_plainly(line: str) -> None:
+        if tell is not None:
+            tell(printable(line))
 
     def on_reload(name: str, outcome: str, line: str) -> None:
         metrics.reloads.add(name, outcome)
-        if tell is not None:
-            tell(line)
+        tell_plainly(line)
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
@@ -81,7 +86,7 @@ def create_app(
     async def front(scope: Scope, receive: Receive, send: Send) -> None:
         await (forecasting if scope.get("path") == FORECAST else app)(scope, receive, send)
 
-    return Guard(front, metrics=metrics, token=token, paths=paths, open_paths=_OPEN, hosts=hosts, tell=tell)
+    return Guard(front, metrics=metrics, token=token, paths=paths, open_paths=_OPEN, hosts=hosts, tell=tell_plainly)
 
 
 class Forecasting:
@@ -102,6 +107,7 @@ class Forecasting:
         if scope["method"] != "POST":
             raise by_status(405, None, {"Allow": "POST"})
         intake.require_place("forecast")
+        self._batcher.queue.require_room()
         body = await intake.body(scope, receive, JSON)
         with intake.place("forecast"):
             asked = decode(body, self._shelf, intake.limits)

@@ -65,9 +65,15 @@ def _paths(security: list[Json]) -> Json:
         "items": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
     }
     levels = {"name": "level", "in": "query", "description": "An interval to give, in percent.", "schema": level}
+    safe = {
+        "name": "safe_cells",
+        "in": "query",
+        "description": "Write names that a spreadsheet would take for formulas with a quotation mark before them.",
+        "schema": {"type": "boolean", "default": False},
+    }
     from_csv = {
         "summary": "Forecast what follows each series of a table.",
-        "parameters": [*_table_parameters(), levels],
+        "parameters": [*_table_parameters(), levels, safe],
         "requestBody": table,
         "responses": {"200": _answer("The forecast.", "text/csv", text), **refusals},
     }

@@ -3,6 +3,7 @@
 import hmac
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
 from typing import Any
 
 from leapts.serve.intake import NOBODY_THERE, Disconnected, Receive, Scope
@@ -114,14 +115,19 @@ class Guard:
     def _check_host(self, scope: Scope) -> None:
         if self._hosts is None:
             return
-        given = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
-        name = given.rpartition(":")[0] if given.rpartition(":")[2].isdigit() else given
+        name = _host_name(next((value for name, value in scope["headers"] if name == b"host"), b""))
         if name.lower() not in self._hosts:
             raise Problem(
                 WRONG_HOST,
                 f"this server does not answer to the name {name!r}",
                 f"call it by one of these: {', '.join(sorted(self._hosts))}; or start it with another --host",
             )
+
+
+@lru_cache(maxsize=16)
+def _host_name(header: bytes) -> str:
+    given = header.decode("latin-1")
+    return given.rpartition(":")[0] if given.rpartition(":")[2].isdigit() else given
 
 
 async def send_problem(problem: Problem, send: Send) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from leapts.serve.limits import Limits
@@ -13,7 +13,10 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 NOBODY_THERE = 499  # what is counted for a caller that left before its answer; nobody gets to see it
 
+WHOLE = "leapts.whole"  # in a request's scope, once all of its body is here
+
 _GOODBYE = {"Connection": "close"}
+_NO_CLOCK = nullcontext()
 _LINGER = 1.0  # seconds a caller whose request is refused may go on sending, so that it gets to read why
 
 
@@ -68,7 +71,9 @@ class Intake:
             if declared > limit:
                 raise _too_large(declared, limit)
             parts = []
-            async with asyncio.timeout(self.limits.seconds):
+            # What has come already cannot be late, and needs no clock.
+            clock = _NO_CLOCK if scope.get(WHOLE) else asyncio.timeout(self.limits.seconds)
+            async with clock:
                 more = True
                 while more:
                     message = await receive()

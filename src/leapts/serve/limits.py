@@ -15,6 +15,7 @@ class Limits:
         series: Series in one request.
         length: Values in one series.
         concurrency: Forecasts that are being made or wait for it; whoever comes then is asked to come again.
+        wait: Seconds of work that may be waiting before a request; more, where a single request makes more.
         tables: The same for tables and reports, which take longer.
         seconds: For reading a request, and again for answering it.
         header_seconds: For a caller to say what it wants, once connected.
@@ -25,6 +26,7 @@ class Limits:
     series: int = 2_000
     length: int = 100_000
     concurrency: int = 128
+    wait: float = 0.02
     tables: int = 4
     seconds: float = 30.0
     header_seconds: float = 10.0

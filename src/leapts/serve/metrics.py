@@ -100,5 +100,5 @@ def _labelled(names: Labels, values: Labels) -> str:
 
 def _escaped(value: str) -> str:
     """A label's value can hold anything, once these three are escaped and what has no UTF-8 is spelt out."""
-    plain = value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
-    return plain.encode("utf-8", "backslashreplace").decode()
+    spelt = value.encode("utf-8", "backslashreplace").decode()  # first: its backslashes need escaping, too
+    return spelt.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

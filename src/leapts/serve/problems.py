@@ -72,9 +72,9 @@ def in_two(message: str) -> tuple[str, str]:
     return (detail, cure) if detail else (message, "correct the request and send it again")
 
 
-def busy(detail: str, seconds: int = 1) -> Problem:
+def busy(detail: str, seconds: int = 1, *, limit: str = "higher limits") -> Problem:
     """Too much to do: come again."""
-    cure = f"send the request again after {seconds} s, or start the server with higher limits"
+    cure = f"send the request again after {seconds} s, or start the server with {limit}"
     return Problem(BUSY, detail, cure, headers={"Retry-After": str(seconds)})
 
 

@@ -52,13 +52,14 @@ def add_tables(app: FastAPI, shelf: Shelf, intake: Intake) -> None:
         columns: Annotated[Columns, Depends()],
         model: ColumnName = None,
         level: Levels = [],  # noqa: B006 - the framework copies it
+        safe_cells: bool = False,
     ) -> Response:
         served = shelf.find(model)
         levels = [int(one) if one.is_integer() else one for one in level]
 
         def work(content: bytes) -> bytes:
             panel = _panel(content, served, columns, intake.limits)
-            return csv_bytes(served.model.predict(panel, level=levels or None))
+            return csv_bytes(served.model.predict(panel, level=levels or None), safe_cells=safe_cells)
 
         content = await _worked(request, intake, pool, work)
         return Response(content, media_type=CSV, headers=_named("forecast.csv"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Annotated, Any
 
 import msgspec
@@ -140,7 +141,8 @@ def decode(body: bytes, shelf: Shelf, limits: Limits) -> Asked:
     served = shelf.find(request.model)
     if len(request.series) > limits.series:
         raise _too_many(f"{len(request.series):,} series", limits.series, "--max-series")
-    longest = max(len(one.values) for one in request.series)
+    values = [one.values for one in request.series]
+    longest = max(map(len, values))
     if longest > limits.length:
         raise _too_many(f"a series of {longest:,} values", limits.length, "--max-length")
     try:
@@ -149,7 +151,7 @@ def decode(body: bytes, shelf: Shelf, limits: Limits) -> Asked:
             raise ConfigError("this model has no scheduling branch; leave trace out")
         _require_one_end(served, request)
         names = [one.id for one in request.series]
-        histories = served.arrays.read(names, _arrays(request))
+        histories = served.arrays.read(names, _arrays(values))
         served.arrays.require_levels(bounds)
     except LeapTSError as error:
         raise Problem(BAD_DATA, *in_two(str(error))) from None
@@ -164,14 +166,14 @@ def answer(asked: Asked, forecast: ArrayForecast) -> bytes:
     """
     served, request = asked.served, asked.request
     columns = {served.model.alias: forecast.values, **served.arrays.bounds(forecast, asked.bounds)}
-    names, tables = list(columns), [values.tolist() for values in columns.values()]
+    tables = {name: values.tolist() for name, values in columns.items()}
     forecasts = []
     for row, one in enumerate(request.series):
         last = one.last if one.last is not None else request.last
         forecasts.append(
             SeriesOut(
                 one.id,
-                {name: table[row] for name, table in zip(names, tables, strict=True)},
+                {name: table[row] for name, table in tables.items()},
                 UNSET if last is None else _stamps(last, served),
                 UNSET if forecast.trace is None else _leaps(forecast.trace, row),
             )
@@ -200,12 +202,16 @@ def described(served: Served, most_series: int = 100) -> ModelOut:
     )
 
 
-def _arrays(request: ForecastIn) -> Floats | list[Floats]:
+def _arrays(values: list[list[float | None]]) -> Floats | list[Floats]:
     """The histories: in one piece where they are of one length, which is the quickest."""
-    values = [one.values for one in request.series]
-    if len(set(map(len, values))) == 1:
+    length = len(values[0])
+    if any(len(one) != length for one in values):
+        return [np.array(one, dtype=np.float64) for one in values]
+    try:
+        flat = np.fromiter(chain.from_iterable(values), np.float64, length * len(values))
+    except TypeError:  # some are missing, which takes a closer look
         return np.array(values, dtype=np.float64)
-    return [np.array(one, dtype=np.float64) for one in values]
+    return flat.reshape(-1, length)
 
 
 def _bounds(served: Served, request: ForecastIn) -> Sequence[Bound]:

@@ -7,9 +7,11 @@ not.
 """
 
 import hashlib
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +215,7 @@ def _opened(optuna: Any, path: str | Path | None, space: Space) -> Any:
         raise ConfigError(f"{path} is not a study: it is no SQLite file; choose another name")
     search = optuna.create_study(
         study_name=_STUDY,
-        storage=None if path is None else f"sqlite:///{Path(path)}",
+        storage=None if path is None else _stored(optuna, Path(path)),
         pruner=optuna.pruners.MedianPruner(_TRIALS_TO_COMPARE_WITH, _LOOKS_TO_WAIT),
         direction="minimize",
         load_if_exists=True,
@@ -226,6 +228,12 @@ def _opened(optuna: Any, path: str | Path | None, space: Space) -> Any:
         # Its process was ended before it could be told.
         search.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     return search
+
+
+def _stored(optuna: Any, path: Path) -> Any:
+    """A study's file, opened by its path: within an address, a question mark in its name would begin options."""
+    opened = partial(sqlite3.connect, path, check_same_thread=False)
+    return optuna.storages.RDBStorage("sqlite:///study", engine_kwargs={"creator": opened})
 
 
 def _trial(optuna: Any, number: int, trial: Any) -> Trial:

@@ -59,7 +59,7 @@ const chosenModel = () => models.find((model) => model.name === byId("model").va
 // The first rows, as far as they are needed to choose columns; the server reads the whole of it.
 function parsed(text) {
   const head = text.replace(/^\uFEFF/, "");
-  const line = head.split(/\r?\n/, 1)[0];
+  const line = head.split(/\r?\n/, 1)[0].replace(/"(?:[^"]|"")*("|$)/g, "");
   const separator = [",", ";", "\t", "|"].reduce((best, one) => (line.split(one).length > line.split(best).length ? one : best));
   const rows = [[]];
   let cell = "";
@@ -161,6 +161,7 @@ const forecast = () => attempt("Forecasting ...", async () => {
 const downloadCsv = () => attempt("Forecasting ...", async () => {
   const asked = query();
   for (const level of chosenModel().levels) asked.append("level", level);
+  asked.set("safe_cells", "true"); // whoever downloads it here may well open it in a spreadsheet
   save(await (await send("/v1/forecast/csv", asked)).blob(), "forecast.csv");
 });
 

@@ -1,0 +1,79 @@
+"""Which modules are tried, and the tests that have to notice."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A module and its tests.
+
+    Attributes:
+        module: Its file below `src/leapts`.
+        tests: Files and folders below `tests`, the nearest first.
+        first: A test that is run before any fault is put in, for the models its fixtures make.
+        root: The folder that `src` and `tests` are in.
+    """
+
+    module: str
+    tests: tuple[str, ...]
+    first: str | None = None
+    root: Path = ROOT
+
+    @property
+    def source(self) -> Path:
+        """The file."""
+        return self.root / "src" / "leapts" / self.module
+
+
+_FOLDER = ("forecaster/test_contents.py", "forecaster/test_folder.py", "forecaster/test_stored.py")
+_PLAIN = (
+    Target("core/control.py", ("core/test_control.py",)),
+    Target("core/scales.py", ("core/test_scales.py",)),
+    Target("core/segments.py", ("core/test_segments.py", "core/test_outputs.py")),
+    Target("data/splits.py", ("data/test_splits.py",)),
+    Target("data/borders.py", ("data/test_splits.py",)),
+    Target("data/windows.py", ("data/test_windows.py",)),
+    Target("data/validation.py", ("data/test_validation.py", "data/test_wording.py", "data/test_panel.py")),
+    Target("intervals.py", ("test_intervals.py",)),
+    Target("files.py", ("test_files.py",)),
+    Target("training/state.py", ("training/test_state.py",)),
+    Target("training/checkpoint.py", ("training/test_checkpoint_file.py",)),
+    Target("forecaster/contents.py", _FOLDER),
+    Target("forecaster/folder.py", _FOLDER),
+)
+_SERVER = {
+    "app": ("forecast", "page"),
+    "batching": ("batching",),
+    "connections": ("limits",),
+    "description": ("schema",),
+    "docs": ("page",),
+    "extra": ("running",),
+    "guard": ("guard", "metrics"),
+    "intake": ("limits", "problems"),
+    "limits": ("limits",),
+    "metrics": ("metrics",),
+    "models": ("models",),
+    "problems": ("problems",),
+    "running": ("running", "limits"),
+    "stamps": ("forecast",),
+    "tables": ("tables",),
+    "web": ("page",),
+    "wire": ("problems", "forecast"),
+}
+_FITTED_ONCE = "test_models_go_by_their_folders_names_or_by_those_given"
+_READ_ONCE = "test_models_and_traces_are_not_mixed"
+
+TARGETS = (
+    *_PLAIN,
+    *(
+        Target(
+            f"serve/{module}.py",
+            (*(f"serve/test_{test}.py" for test in tests), "serve/test_batching.py", "serve/test_models.py"),
+            _FITTED_ONCE if module == "models" else _READ_ONCE,
+        )
+        for module, tests in _SERVER.items()
+    ),
+)

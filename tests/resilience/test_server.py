@@ -1,0 +1,99 @@
+"""A short share of what is done to the server; the whole of it runs with `make resilience`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the server needs: pip install 'leapts[serve]'")
+pytest.importorskip("msgspec", reason="the server needs: pip install 'leapts[serve]'")
+
+from leapts_bench.resilience import listening, overload, strangers
+from leapts_bench.resilience.callers import GONE, Answer
+from leapts_bench.resilience.outcome import INNARDS, Outcome
+from leapts_bench.resilience.samples import forecaster, waves
+from leapts_bench.server_process import ServerProcess, server_process
+
+REFUSAL = b"HTTP/1.1 503 Busy\r\nretry-after: 1\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    place = tmp_path_factory.mktemp("server")
+    forecaster().fit(waves()).save(place / "model")
+    with server_process("-m", "leapts", "serve", str(place / "model")) as server:
+        yield server
+
+
+@pytest.mark.parametrize("unit", ["endless bodies", "nested brackets", "NaN tokens", "forms"])
+def test_strangers_get_numbers_or_a_refusal_and_harm_nobody(server: ServerProcess, unit: str) -> None:
+    outcome = strangers.attacked(unit, server)
+    assert not outcome.failures
+    assert outcome.cases > 5
+
+
+def test_slow_sockets_keep_nobody_waiting(server: ServerProcess) -> None:
+    outcome = strangers.attacked("slow sockets", server, share=0.1)
+    assert not outcome.failures
+    assert outcome.ends["slow sockets"] == 50
+    assert outcome.ends["answered with numbers"] > 0
+
+
+def test_junk_is_refused(server: ServerProcess) -> None:
+    outcome = strangers.attacked("junk, seed 3", server, share=0.04)
+    assert not outcome.failures
+
+
+def test_by_default_only_this_computer_can_call(server: ServerProcess) -> None:
+    inodes = listening._sockets(server.id)
+    assert inodes
+    outcome = Outcome()
+    listening.judge("serve", {"0100007F"}, 1, outcome)
+    assert not outcome.failures
+    listening.judge("serve", {"00000000"}, 1, outcome)
+    assert outcome.failures
+
+
+def test_a_stop_amid_load_leaves_no_request_unanswered(tmp_path: Path) -> None:
+    outcome = overload.stopped(0, tmp_path, callers=4)
+    assert not outcome.failures
+    assert outcome.ends["answered in full"] > 4
+
+
+def _answers(status: int, seconds: float, count: int = 50, content: bytes = REFUSAL) -> list[Answer]:
+    return [Answer(status, seconds, content)] * count
+
+
+@pytest.mark.parametrize(
+    ("loud", "after", "message"),
+    [
+        (_answers(200, 0.019) + _answers(503, 0.001), _answers(200, 0.01), ""),
+        (_answers(200, 0.021) + _answers(503, 0.001), _answers(200, 0.01), "p99 of accepted"),
+        (_answers(200, 0.01) + _answers(503, 0.021), _answers(200, 0.01), "p99 of refused"),
+        (_answers(200, 0.01) + _answers(503, 0.001), _answers(200, 0.03), "a second later"),
+        (_answers(200, 0.01) + _answers(503, 0.001), _answers(503, 0.01), "a quiet server"),
+        (_answers(200, 0.01) + _answers(503, 0.001) + _answers(500, 0.01, 1), _answers(200, 0.01), "status 500"),
+        (_answers(200, 0.01) + _answers(503, 0.001) + _answers(GONE, 0.01, 1), _answers(200, 0.01), "status 0"),
+        (_answers(200, 0.01) + _answers(503, 0.001, content=b""), _answers(200, 0.01), "when to come again"),
+        (_answers(200, 0.01), _answers(200, 0.01), "some of each"),
+    ],
+)
+def test_overload_is_judged_by_the_law(loud: list[Answer], after: list[Answer], message: str) -> None:
+    outcome = Outcome()
+    overload.judge("2 times", _answers(200, 0.01), loud, after, outcome)
+    assert bool(outcome.failures) == bool(message)
+    assert message in "".join(outcome.failures)
+
+
+@pytest.mark.parametrize(
+    ("text", "tells"),
+    [
+        ("the series 'a' has 3 values; give 6", False),
+        ('File "x", line 3', True),
+        ("leapts.errors.DataError", True),
+        ("/tmp/model is missing", True),
+        ("<object at 0x7f>", True),
+    ],
+)
+def test_what_tells_of_the_inside_is_noticed(text: str, tells: bool) -> None:
+    assert bool(INNARDS.search(text)) == tells
