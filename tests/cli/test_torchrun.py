@@ -109,7 +109,8 @@ def test_a_killed_rank_ends_the_run_in_one_line_and_resuming_goes_on(
     ours = [line for line in result.err.splitlines() if line.startswith("error: ")]
     assert len(ours) == 1, result.err
     assert f"the state is in {folder}: run the same command with --resume to go on" in ours[0]
-    assert not out.exists()
+    # Whoever is killed cannot tidy up the folder that it had claimed; but nothing is in it.
+    assert not out.exists() or not list(out.iterdir())
 
     # The state does not depend on the number of processes: here, one goes on.
     resumed = leapts(*arguments, "--resume")

@@ -39,7 +39,7 @@ def test_a_leak_would_be_noticed() -> None:
     leaked: list[object] = []
 
     def leaking(frame: pd.DataFrame) -> list[pd.DataFrame]:
-        leaked.append([bytearray(5000)])
+        leaked.append([b"leaked" * 5000])  # written to, so that it is really held
         return [frame]
 
     megabytes, objects, differing = sharing.repeated(leaking, 1000)
