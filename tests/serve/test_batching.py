@@ -127,7 +127,8 @@ def test_models_and_traces_are_not_mixed(shelf: Shelf, read: list[Histories], qu
         return await asyncio.gather(*(batcher.forecast(model, read[row], record) for model, row, record in asked))
 
     found = _with_batcher(work(), batcher)
-    assert (one.passes, other.passes) == ([2, 1], [1])
+    # Which of the two is first, the event loop's pass or the thread's, is nobody's business.
+    assert (sorted(one.passes), other.passes) == ([1, 2], [1])
     assert [forecast.trace is not None for forecast in found] == [False, False, True, False]
 
 
