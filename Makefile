@@ -1,5 +1,4 @@
-# Every target sets up what it needs: a virtual environment in .venv, installed through constraints.txt. Nothing is
-# compiled ahead: most of what is installed is never read.
+# Every target sets up what it needs: a virtual environment in .venv, installed through constraints.txt.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,17 +19,17 @@ help: ## show this list
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 $(DOCS_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
 $(RELEASE_READY): pyproject.toml
 	$(PYTHON) -m venv $(RELEASE)
 	$(RELEASE)/bin/python -m pip install --quiet --upgrade pip
-	$(RELEASE)/bin/python -m pip install --quiet --no-compile --group release
+	$(RELEASE)/bin/python -m pip install --quiet --group release
 	@touch $@
 
 demo: $(READY) ## fit, forecast and trace the bundled weather data
@@ -62,7 +61,7 @@ PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
 $(PEERS_READY): $(READY) constraints-peers.txt
 	$(PYTHON) -m venv --clear $(PEERS)
 	$(BIN)/python -c '$(PACKAGES)' >"$$($(PEERS)/bin/python -c '$(PACKAGES)')/development.pth"
-	$(PEERS)/bin/python -m pip install --quiet --no-compile --constraint constraints.txt \
+	$(PEERS)/bin/python -m pip install --quiet --constraint constraints.txt \
 		--constraint constraints-peers.txt --editable '.[neural,darts,sktime,stats]'
 	@touch $@
 
@@ -77,7 +76,7 @@ CLUSTERS_READY := $(CLUSTERS)/.ready
 $(CLUSTERS_READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(CLUSTERS)
 	$(CLUSTERS)/bin/python -m pip install --quiet --upgrade pip
-	$(CLUSTERS)/bin/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[ray,spark,tune]' \
+	$(CLUSTERS)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[ray,spark,tune]' \
 		beartype hypothesis pytest
 	@touch $@
 

@@ -39,7 +39,7 @@ def test_a_leak_would_be_noticed() -> None:
     leaked: list[object] = []
 
     def leaking(frame: pd.DataFrame) -> list[pd.DataFrame]:
-        leaked.append([b"leaked" * 5000])  # written to, so that it is really held
+        leaked.append([b"leaked" * 50_000])  # more than earlier tests have left free
         return [frame]
 
     megabytes, objects, differing = sharing.repeated(leaking, 1000)
