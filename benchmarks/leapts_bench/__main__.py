@@ -24,9 +24,6 @@ from leapts.errors import LeapTSError
 from leapts_bench import execution, recipes, results, tables
 from leapts_bench.cluster import work_on_cluster
 from leapts_bench.peers import PEERS, is_available
-from leapts_bench.resilience.campaigns import CAMPAIGNS
-from leapts_bench.resilience.campaigns import work as work_campaigns
-from leapts_bench.resilience.page import write_page
 from leapts_bench.runs import PeerDesign, parse_run
 from leapts_bench.search import LOG, search
 from leapts_bench.serve import measure as measure_server
@@ -100,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     load.add_argument("--examples", type=int, default=0, help="requests made up for each operation of the description")
     load.add_argument("--out", type=Path, default=_ROOT / "docs" / "serving.md")
     hard = commands.add_parser("resilience", help="do the units of the campaigns that are not done, and write the page")
-    hard.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help=f"these alone: {', '.join(CAMPAIGNS)}")
+    hard.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help="these alone, as the page names them")
     hard.add_argument("--seconds", type=float, default=36_000, help="to stop after; 0: only write the page anew")
     hard.add_argument("--out", type=Path, default=_ROOT / "docs" / "reliability.md")
     for command in (run, status, table, look, fast, load, hard):
@@ -150,6 +147,10 @@ def _serve(options: argparse.Namespace) -> None:
 
 
 def _resilience(options: argparse.Namespace) -> int:
+    # Here, because the campaigns bring the server's packages along, which no other command needs.
+    from leapts_bench.resilience.campaigns import work as work_campaigns
+    from leapts_bench.resilience.page import write_page
+
     failed = work_campaigns(options.campaigns, options.results, seconds=options.seconds, tell=_tell)
     write_page(options.results, options.out)
     return int(failed > 0)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from leapts.errors import ConfigError
 from leapts_bench import results
 from leapts_bench.resilience import (
     damage,
@@ -215,7 +216,13 @@ def work(names: Sequence[str], folder: Path, *, seconds: float, tell: Tell) -> i
 
     Returns:
         How many cases failed.
+
+    Raises:
+        ConfigError: When there is no campaign of a name.
     """
+    unknown = [name for name in names if name not in CAMPAIGNS]
+    if unknown:
+        raise ConfigError(f"there is no campaign {unknown[0]!r}; there are {', '.join(CAMPAIGNS)}")
     end = time.monotonic() + seconds
     failed = 0
     for name in names or CAMPAIGNS:

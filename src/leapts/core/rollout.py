@@ -183,7 +183,7 @@ class _Landing(NamedTuple):
 def _add_rows(
     whole: Float[Tensor, "all numbers"], rows: Int[Tensor, "rows"], part: Float[Tensor, "rows numbers"]
 ) -> None:
-    """Add in place to some rows; while none is done, to all of them, which is several times quicker."""
+    """Add in place to some rows; while none is done, to all of them, which is quicker."""
     if rows.shape[0] == whole.shape[0]:
         whole.add_(part)
     else:
