@@ -5,7 +5,8 @@
 
 import statistics
 import tomllib
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from leapts_bench.runs import LeapTSDesign, Learning, Run
 FILE = Path(__file__).parent / "recipes.toml"
 
 _LEAN_WIDTH, _LEAN_LEAPS = 64, 2
+# What a lean form may cost on validation windows and still be the recipe.
+_LEAN_COSTS_AT_MOST = 1.015
 
 _HEADER = "# Made from the search log by `leapts_bench search`: the best on validation windows. Not to be edited.\n\n"
 
@@ -46,7 +49,7 @@ class Recipe(Options):
         return Recipe(model=LeapTSDesign(options={**self.model.options, **options}), training=self.training)
 
     def lean(self) -> "Recipe":
-        """The recipe for those in a hurry: a state of at most 64 numbers, and at most two leaps."""
+        """The same at a fraction of the time: a state of at most 64 numbers, and at most two leaps."""
         options = self.model.options
         scheduling = {**options.get("scheduling", {"kind": "hierarchical"}), "max_leaps": _LEAN_LEAPS}
         width = min(_LEAN_WIDTH, options.get("hidden_size", _LEAN_WIDTH))
@@ -77,13 +80,19 @@ def validations(line: Line) -> list[Line]:
 
 
 def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
-    """The best of each set: among the trials with the most validation parts, whatever their length of training."""
-    best: dict[str, Line] = {}
+    """The best of each set: among the trials with the most validation parts, whatever their length of training.
+
+    Where the lean form of the best was tried too and costs next to nothing, it is taken instead.
+    """
+    by_set: dict[str, list[Line]] = defaultdict(list)
     for line in trials:
-        name = line["run"]["dataset"]
-        if name not in best or _rank(line) < _rank(best[name]):
-            best[name] = line
-    return {name: _recipe(best[name]) for name in sorted(best)}
+        by_set[line["run"]["dataset"]].append(line)
+    return {name: _recipe(_taken(by_set[name])) for name in sorted(by_set)}
+
+
+def best_of(dataset: str, trials: Iterable[Line]) -> Recipe:
+    """The recipe with the smallest validation error, lean or not."""
+    return _recipe(min((line for line in trials if line["run"]["dataset"] == dataset), key=_rank))
 
 
 def written(trials: Iterable[Line]) -> str:
@@ -95,6 +104,17 @@ def written(trials: Iterable[Line]) -> str:
 def write(trials: Iterable[Line]) -> None:
     """Put the recipes in place."""
     write_file(FILE, written(trials).encode())
+
+
+def _taken(trials: Sequence[Line]) -> Line:
+    best = min(trials, key=_rank)
+    lean = [line for line in trials if _recipe(line) == _recipe(best).lean() and _is_as_good(line, best)]
+    return min(lean, key=_rank, default=best)
+
+
+def _is_as_good(lean: Line, best: Line) -> bool:
+    same_parts = len(validations(lean)) == len(validations(best))
+    return same_parts and merit(lean) <= _LEAN_COSTS_AT_MOST * merit(best)
 
 
 def _rank(line: Line) -> tuple[int, float]:

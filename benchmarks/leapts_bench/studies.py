@@ -8,7 +8,7 @@ from leapts.metrics import owa
 from leapts_bench.markdown import NOT_RUN, cell, percent, place, plain, table
 from leapts_bench.published import AVERAGE, published
 from leapts_bench.results import Line
-from leapts_bench.suites import COMPONENTS, FULL, LEAN, M4_GROUPS, NO_HIGH_LEVEL, NO_SCHEDULING, TRACES
+from leapts_bench.suites import COMPONENTS, FULL, M4_GROUPS, NO_HIGH_LEVEL, NO_SCHEDULING, TRACES
 from leapts_bench.summary import Results, confidence_halfwidth, difference
 
 _LEVELS = (0.90, 0.95, 0.99)
@@ -29,20 +29,6 @@ def synthetic(of: Results) -> str:
                     row += [cell(here), plain(published("synthetic", dataset, horizon, metric, variant))]
                 rows.append(row)
     return table(["set", "variant", "horizon", "MSE here", "paper", "MAE here", "paper"], rows)
-
-
-def lean(of: Results) -> str:
-    """What the lean recipes give up, averages over the horizons; how fast they are stands under speed."""
-    rows = []
-    for dataset in of.datasets():
-        row = [dataset]
-        for metric in ("MSE", "MAE"):
-            figures = [of.average(dataset, variant, metric.lower()) for variant in (FULL, LEAN)]
-            row += [*(cell(figure) for figure in figures), plain(published("main", dataset, AVERAGE, metric))]
-        rows.append(row)
-    return table(
-        ["set", *(f"{metric} {who}" for metric in ("MSE", "MAE") for who in ("recipe", "lean", "paper"))], rows
-    )
 
 
 def m4(of: Results) -> str:

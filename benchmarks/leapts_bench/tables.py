@@ -12,7 +12,7 @@ from leapts_bench.published import AVERAGE, best_other, published
 from leapts_bench.results import Line
 from leapts_bench.speed import FILE as SPEED_FILE
 from leapts_bench.speed import speed_page
-from leapts_bench.studies import ablation, lean, m4, seeds, sensitivity, synthetic
+from leapts_bench.studies import ablation, m4, seeds, sensitivity, synthetic
 from leapts_bench.suites import FULL, PAPER_SETS, SUITES, Entry, entries
 from leapts_bench.summary import Figure, Results, difference
 
@@ -49,7 +49,6 @@ def render(suites: Entries, done: Mapping[str, Line], speed: Sequence[Line] = ()
         "## Main results\n\n" + comparison("main", of["main"]),
         "### ILI without the last incomplete batch\n\n" + whole_batches(of["main"]),
         "### In the units of the data, and what it costs\n\n" + costs(of["main"]),
-        "### Lean recipes\n\nA state of at most 64 numbers, at most two leaps.\n\n" + lean(of["lean"]),
         "## M4\n\n" + m4(of["m4"]),
         "## Synthetic scenarios\n\n" + synthetic(of["synthetic"]),
         "## Long look-back and horizons\n\nLook-back 720.\n\n" + comparison("long", of["long"]),

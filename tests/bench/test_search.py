@@ -95,6 +95,24 @@ def test_candidates_are_the_same_every_time_and_all_different(variates: int) -> 
         assert {candidate.model.options["mixing"]["kind"] for candidate in some} == {"none"}
 
 
+@pytest.mark.parametrize(("error", "is_taken"), [(1.0149, True), (1.0151, False), (0.9, True)])
+def test_a_lean_form_is_taken_where_it_costs_next_to_nothing(error: float, is_taken: bool) -> None:
+    best = Recipe(model=LeapTSDesign(options={"hidden_size": 128}))
+    lines = [
+        _line(recipe.run("ETTh2", input_size=96, horizon=36, seed=1), 2, cost)
+        for recipe, cost in ((best, 1.0), (best.lean(), error))
+    ]
+    assert chosen(lines)["ETTh2"] == (best.lean() if is_taken else best)
+
+
+def test_a_search_of_a_timed_set_ends_with_the_lean_form_of_its_best(folder: Path, tried: list[Run]) -> None:
+    for name in ("ETTh2", "ETTm1"):
+        search.search(name, folder, tell=lambda _: None)
+    timed, other = ([run for run in tried if run.dataset == name] for name in ("ETTh2", "ETTm1"))
+    assert len(timed) == len(other) + 1 == 16 + 5 + 2 + 1
+    assert timed[-1].model == chosen(results.read(folder / LOG))["ETTh2"].lean().model
+
+
 def test_a_lean_recipe_is_never_wider_nor_longer_than_its_recipe() -> None:
     wide = Recipe(model=LeapTSDesign(options={"hidden_size": 128, "mixing": {"kind": "mlp"}}))
     narrow = Recipe(model=LeapTSDesign(options={"hidden_size": 32}))

@@ -27,42 +27,37 @@ from leapts_bench.speed.plan import (
     windows_of,
 )
 from leapts_bench.speed.timing import Action, fastest
-from leapts_bench.suites import LEAN, LEAN_SETS
 
 OURS_AS_ONNX = "LeapTS through ONNX Runtime"
+SETS = ("ETTh2", "Weather")
 _WIDE = "Electricity"  # is not here in full: its width, with weights and data made up
 
 
 def inference(plan: Plan) -> Line:
     """Milliseconds a batch, for one window and for several, and for very many variates."""
     places = []
-    for dataset in LEAN_SETS:
-        models = {OURS: trained(dataset, plan), LEAN: trained(dataset, plan, is_lean=True)}
-        variates = find(dataset).series
-        peers = fresh_peers(dataset, variates, plan)
-        for windows in (1, WINDOWS):
-            history = windows_of(dataset, windows)
-            places.append(_place(dataset, models, peers, history, plan))
+    for dataset in SETS:
+        model, peers = trained(dataset, plan), fresh_peers(dataset, find(dataset).series, plan)
+        places += [_place(dataset, model, peers, windows_of(dataset, count), plan) for count in (1, WINDOWS)]
     wide = 32 if plan.is_quick else find(_WIDE).series
     config = recipe(_WIDE).model.config(input_size=LOOKBACK, horizon=HORIZON, variates=wide)
-    models = {OURS: build_model(config, seed=plan.seed)}
-    peers = fresh_peers(_WIDE, wide, plan, ("DLinear", "TSMixer"))
-    places.append(_place(f"{wide} variates", models, peers, random_walks(WINDOWS, wide, LOOKBACK, plan.seed), plan))
+    model, peers = build_model(config, seed=plan.seed), fresh_peers(_WIDE, wide, plan, ("DLinear", "TSMixer"))
+    places.append(_place(f"{wide} variates", model, peers, random_walks(WINDOWS, wide, LOOKBACK, plan.seed), plan))
     return {"places": places}
 
 
-def _place(name: str, models: dict[str, LeapTSModel], peers: dict[str, PeerModel], history: Tensor, plan: Plan) -> Line:
+def _place(name: str, model: LeapTSModel, peers: dict[str, PeerModel], history: Tensor, plan: Plan) -> Line:
     # As the forecaster does it: the light view is made once and kept for all passes.
-    candidates: dict[str, Action] = {ours: _asking(model.snapshot(), history) for ours, model in models.items()}
+    candidates: dict[str, Action] = {OURS: _asking(model.snapshot(), history)}
     candidates |= {peer: _asking(network, history) for peer, network in peers.items()}
-    session = onnx_session(models[OURS], history) if len(history) == 1 else None
+    session = onnx_session(model, history) if len(history) == 1 else None
     if session is not None:
         candidates[OURS_AS_ONNX] = session
     return {
         "set": name,
         "windows": len(history),
         "variates": history.shape[1],
-        "leaps": {ours: _leaps(model, history) for ours, model in models.items()},
+        "leaps": _leaps(model, history),
         "seconds": fastest(candidates, plan.rounds),
     }
 

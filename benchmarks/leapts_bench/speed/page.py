@@ -6,7 +6,6 @@ from leapts_bench.markdown import NOT_RUN, table
 from leapts_bench.results import Line
 from leapts_bench.speed.inference import OURS_AS_ONNX
 from leapts_bench.speed.plan import OURS, PEERS
-from leapts_bench.suites import LEAN
 
 # Our time over theirs, at most; with one thread.
 INFERENCE_LIMITS: dict[tuple[str, int], dict[str, float]] = {
@@ -73,13 +72,11 @@ def _inference(figures: Line, threads: int) -> str:
     for place in figures["places"]:
         seconds, limits = place["seconds"], INFERENCE_LIMITS.get((place["set"], place["windows"]), {})
         who = [(OURS, name, limits.get(name)) for name in PEERS]
-        who += [(LEAN, name, limits.get(name)) for name in PEERS if name in limits]
         who += [(OURS_AS_ONNX, "DLinear", ONNX_LIMIT)] if place["windows"] == 1 else []
         task = [place["set"], str(place["windows"])]
         rows += [[*task, ours, name, *_ratio(seconds, ours, name, limit, threads)] for ours, name, limit in who]
     headings = ["set", "windows", "ours", "against", "ratio", "to reach", "reached", "ours, ms", "theirs, ms"]
-    said = f"*{LEAN}*: the recipe with a state of at most 64 numbers and at most two leaps; its errors are above."
-    return f"{said}\n\n{table(headings, _run(rows, names=4))}"
+    return table(headings, _run(rows, names=4))
 
 
 def _training(figures: Line, threads: int) -> str:

@@ -42,10 +42,9 @@ class Plan:
         return asdict(self)
 
 
-def ours(dataset: str, plan: Plan, *, is_lean: bool = False) -> Run:
-    """The set's recipe, or its lean form; cut short when only a quick look is wanted."""
-    chosen = recipe(dataset).lean() if is_lean else recipe(dataset)
-    run = chosen.run(dataset, input_size=LOOKBACK, horizon=HORIZON, seed=plan.seed)
+def ours(dataset: str, plan: Plan) -> Run:
+    """The set's recipe; cut short when only a quick look is wanted."""
+    run = recipe(dataset).run(dataset, input_size=LOOKBACK, horizon=HORIZON, seed=plan.seed)
     return run.model_copy(update={"training": Learning(epochs=0.02, looks=1)}) if plan.is_quick else run
 
 
@@ -57,9 +56,9 @@ def theirs(name: str, dataset: str, plan: Plan) -> Run:
 
 
 @cache
-def trained(dataset: str, plan: Plan, *, is_lean: bool = False) -> LeapTSModel:
+def trained(dataset: str, plan: Plan) -> LeapTSModel:
     """Our model with the set's recipe, trained: how many leaps it takes depends on its weights."""
-    run = ours(dataset, plan, is_lean=is_lean)
+    run = ours(dataset, plan)
     predictor = fit(run, opened(run)).predictor
     assert isinstance(predictor, Leaping)
     return predictor.model
