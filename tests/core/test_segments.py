@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import leapts.core.segments as segments
-from leapts.core.segments import SegmentHeads, mask_table, soft_segment_mask
+from leapts.core.segments import SegmentHeads, mask_table, remaining_mask, soft_segment_mask
 
 HORIZON = 12
 
@@ -33,6 +33,14 @@ def test_mask_is_zero_before_the_start_and_crosses_one_half_at_the_end(
     assert (mask[:start] == 0).all()
     assert (mask[start : start + length] > 0.5).all()
     assert (mask[start + length :] < 0.5).all()
+
+
+@given(start=st.integers(0, HORIZON), sharpness=st.floats(0.05, 3.0), outputs=st.integers(1, 3))
+def test_the_mask_of_all_that_remains_is_that_of_its_length(start: int, sharpness: float, outputs: int) -> None:
+    at = torch.tensor([float(start)], dtype=torch.float64)
+    remaining = remaining_mask(at, horizon=HORIZON, sharpness=sharpness, outputs=outputs)
+    expected = soft_segment_mask(at, HORIZON - at, horizon=HORIZON, sharpness=sharpness, outputs=outputs)
+    torch.testing.assert_close(remaining, expected)
 
 
 def test_a_finished_row_masks_to_zero() -> None:

@@ -1,7 +1,6 @@
 """The learned schedules: the hierarchical controller of the paper, and the same without its scale level."""
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
@@ -58,7 +57,7 @@ class HierarchicalController(_LearnedLengths):
         if noise is not None:
             scale_logits = scale_logits + noise
         soft = torch.softmax(scale_logits / self.temperature, 1)
-        hard = F.one_hot(scale_logits.argmax(1), len(self.grid)).to(soft.dtype)
+        hard = torch.zeros_like(soft).scatter_(1, scale_logits.argmax(1, keepdim=True), 1.0)
         weights = straight_through(hard, soft)
         length = (weights * self.lengths(length_logits)).sum(1)
         return Decision(weights, executed_length(length, remaining))

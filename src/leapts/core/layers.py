@@ -53,7 +53,8 @@ class LinearBank(nn.Module):
 
     def one(self, x: Float[Tensor, "rows inputs"], member: int) -> Float[Tensor, "rows outputs"]:
         """One member on every row."""
-        return F.linear(x, self.weight[member], None if self.bias is None else self.bias[member])
+        weight, bias = self._member(self.weight, member), None if self.bias is None else self._member(self.bias, member)
+        return F.linear(x, weight, bias)
 
     def runs(self, x: Float[Tensor, "rows inputs"], sizes: Sequence[int]) -> Float[Tensor, "rows outputs"]:
         """Member 0 on the first `sizes[0]` rows, member 1 on the next `sizes[1]`, and so on."""
@@ -62,3 +63,8 @@ class LinearBank(nn.Module):
         ends = accumulate(sizes)
         parts = enumerate(zip(sizes, ends, strict=True))
         return torch.cat([self.one(x[end - size : end], member) for member, (size, end) in parts])
+
+    @staticmethod
+    def _member(parameter: nn.Parameter, member: int) -> Tensor:
+        # The gradient of a view is a view; that of a choice is a copy into zeros.
+        return parameter.squeeze(0) if len(parameter) == 1 else parameter[member]

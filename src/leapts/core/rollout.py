@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from leapts.core.control import ControlSignal, Drive, Outcome
 from leapts.core.schedulers import Scheduler
-from leapts.core.segments import SegmentHeads, mask_table, soft_segment_mask
+from leapts.core.segments import SegmentHeads, mask_table, remaining_mask, soft_segment_mask
 from leapts.core.state_cells import StateCell
 from leapts.core.trace import TraceRecorder
 
@@ -62,7 +62,7 @@ class Rollout(nn.Module):
         state = self.cell.begin(first)
         control = first.new_zeros(first.shape[0], self.control.size)
         start = torch.zeros_like(first[:, 0])
-        written = first.new_zeros(first.shape[0], self.horizon * self.outputs)
+        written: Tensor
         last = self.scheduler.max_leaps - 1
         mover = recorder if recorder is not None and recorder.keeps_moves else None
         for leap in range(last + 1):
@@ -72,11 +72,13 @@ class Rollout(nn.Module):
             weights, length = self.scheduler.decide(hidden, remaining, luck)
             if leap == last:
                 length = remaining
-            mask = soft_segment_mask(
-                start, length, horizon=self.horizon, sharpness=self.sharpness, outputs=self.outputs
-            )
+                mask = remaining_mask(start, horizon=self.horizon, sharpness=self.sharpness, outputs=self.outputs)
+            else:
+                mask = soft_segment_mask(
+                    start, length, horizon=self.horizon, sharpness=self.sharpness, outputs=self.outputs
+                )
             segment = self.heads.blend(hidden, weights) * mask
-            written = written + segment
+            written = segment if leap == 0 else written + segment
             if recorder is not None:
                 self._record_leap(recorder, leap, every_row, hidden, start, length, weights.argmax(1))
             if leap == last and mover is None:

@@ -18,11 +18,21 @@ def soft_segment_mask(
     Differentiable in the length; the start is a discrete cursor. A finished row (start = horizon) masks to zero. Where
     a step has several outputs, its value stands for each of them.
     """
-    steps = torch.arange(horizon, dtype=start.dtype, device=start.device)
-    if outputs > 1:
-        steps = steps.repeat_interleave(outputs)
-    offset = steps - start.detach().unsqueeze(1)
+    offset = _steps(horizon, outputs, start) - start.detach().unsqueeze(1)
     return torch.sigmoid((length.unsqueeze(1) - offset - 0.5) / sharpness) * (offset >= 0)
+
+
+def remaining_mask(
+    start: Float[Tensor, "rows"], *, horizon: int, sharpness: float, outputs: int = 1
+) -> Float[Tensor, "rows numbers"]:
+    """The soft mask of a segment that takes all that remains: all rows end, and fade out, at the same step."""
+    steps = _steps(horizon, outputs, start)
+    return torch.sigmoid((horizon - steps - 0.5) / sharpness) * (steps >= start.detach().unsqueeze(1))
+
+
+def _steps(horizon: int, outputs: int, like: Tensor) -> Float[Tensor, "numbers"]:
+    steps = torch.arange(horizon, dtype=like.dtype, device=like.device)
+    return steps if outputs == 1 else steps.repeat_interleave(outputs)
 
 
 class MaskTable(NamedTuple):
