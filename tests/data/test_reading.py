@@ -176,3 +176,9 @@ def test_what_cannot_be_read_is_said(
     monkeypatch.setattr(Path, "read_bytes", fail)
     with pytest.raises(DataError, match=message):
         file_bytes(path)
+
+
+def test_half_a_character_is_refused_by_its_row() -> None:
+    frame = pd.DataFrame({"unique_id": pd.Series(["a", "\ud800b"], dtype=object)})
+    with pytest.raises(DataError, match=r"'unique_id' holds .*ud800b.* at row 1 \(counted from 0\), which is no text"):
+        read_table(frame).column("unique_id")

@@ -88,7 +88,7 @@ def number_column(table: Table, name: str) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class NameColumn:
-    """Series names, each once in the order of first appearance, and for each row which of them it is."""
+    """Series names, each once, and for each row which of them it is."""
 
     names: tuple[str | int, ...]
     codes: npt.NDArray[np.int32]
@@ -96,8 +96,10 @@ class NameColumn:
 
 def name_column(table: Table, name: str) -> NameColumn:
     """The column of series names: text or integers."""
-    data = table.column(name)
-    if not pa.types.is_dictionary(data.type):
+    runs = table.text_runs(name)
+    data = table.column(name) if runs is None else runs[0]
+    has_categories = pa.types.is_dictionary(data.type)
+    if not has_categories:
         data = data.dictionary_encode()
     array = data.unify_dictionaries().combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # no rows or several chunks, depending on the version
@@ -109,19 +111,19 @@ def name_column(table: Table, name: str) -> NameColumn:
             f"{table.name}: column {quoted(name)} holds {kind}, not series names (text or integers); convert it to text"
         )
     codes = array.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
-    first_row = np.full(len(array.dictionary), len(codes), dtype=np.int64)
-    first_row[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the last write wins: the first appearance
-    order = np.argsort(first_row, kind="stable")[: int((first_row < len(codes)).sum())]
-    names = array.dictionary.take(pa.array(order)).to_pylist()
+    if runs is not None:
+        codes = codes.repeat(runs[1])
+    names = array.dictionary.to_pylist()
+    if has_categories:  # of which not every one need have a row
+        is_used = np.zeros(len(names), dtype=bool)
+        is_used[codes] = True
+        names = [name for name, used in zip(names, is_used, strict=True) if used]
+        codes = (np.cumsum(is_used, dtype=np.int32) - 1)[codes]
     if "" in names:
-        place = table.place(int(first_row[order[names.index("")]]))
+        place = table.place(int(np.argmax(codes == names.index(""))))
         raise DataError(
             f"{table.name}: column {quoted(name)} has no series name at {place}; fill it in or drop the row"
         )
-    if not np.array_equal(order, np.arange(len(first_row))):
-        rank = np.zeros(len(first_row), dtype=np.int32)
-        rank[order] = np.arange(len(order), dtype=np.int32)
-        codes = rank[codes]
     return NameColumn(tuple(names), codes)
 
 

@@ -1,6 +1,7 @@
 """Telling long frames (one row for each series and stamp) from wide ones (one column for each series)."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from leapts.data.columns import TimeColumn, name_column, number_column, time_column
 from leapts.data.options import PanelOptions
@@ -15,7 +17,8 @@ from leapts.data.reading import Table
 from leapts.data.wording import listed, nearest, quoted
 from leapts.errors import DataError
 
-_DIGITS = re.compile(r"(\d+)")
+_DIGITS = re.compile(r"([0-9]+)")
+_TEXT_AND_NUMBER = r"^(?P<text>[^0-9]*)0*(?P<digits>[0-9]*)$"
 
 USUAL_TIME_NAMES = ("ds", "date", "datetime", "time", "timestamp", "year", "t", "index")
 
@@ -67,17 +70,31 @@ def _in_natural_order(
     names: tuple[str | int, ...], codes: npt.NDArray[np.int32]
 ) -> tuple[tuple[str | int, ...], npt.NDArray[np.int32]]:
     """Series by name, numbers in names counting as numbers: the order of the rows then makes no difference."""
-    order = sorted(range(len(names)), key=lambda index: _natural(names[index]))
-    if order == list(range(len(names))):
+    order = natural_order(names)
+    ranks = np.arange(len(names), dtype=np.int32)
+    if np.array_equal(order, ranks):
         return names, codes
-    place = np.empty(len(names), dtype=np.int32)
-    place[order] = np.arange(len(names), dtype=np.int32)
+    place = np.empty_like(ranks)
+    place[order] = ranks
     return tuple(names[index] for index in order), place[codes]
 
 
-def _natural(name: str | int) -> tuple[object, object]:
-    if isinstance(name, int):
-        return (name, name)
+def natural_order(names: Sequence[str | int]) -> npt.NDArray[np.integer[Any]]:
+    """Where the names stand, in their natural order."""
+    if not names or isinstance(names[0], int):
+        return np.argsort(np.array(names), kind="stable")
+    # Most names are a text and a number, which Arrow sorts far sooner than Python: there may be very many.
+    parts = pc.extract_regex(pa.array(names), _TEXT_AND_NUMBER)
+    if parts.null_count:
+        return np.array(sorted(range(len(names)), key=lambda index: natural_key(str(names[index]))))
+    text, digits = parts.flatten()
+    keys = {"text": text, "length": pc.utf8_length(digits), "digits": digits, "name": pa.array(names)}
+    order = pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys])
+    return np.asarray(order.to_numpy())
+
+
+def natural_key(name: str) -> tuple[object, object]:
+    """What to compare names by."""
     # Text and numbers alternate, text first, so that like meets like. Of two numbers the one with more digits is the
     # larger, which holds however long they are; the name itself settles ties.
     parts: list[Any] = _DIGITS.split(name)

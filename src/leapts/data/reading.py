@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -34,6 +37,7 @@ FOREIGN_MAGIC = {
     b"BZh": "a bzip2 archive",
     b"\xfd7zXZ": "an xz archive",
 }
+_SHORTEST_MEAN_RUN = 4  # rows to a series, for runs to be worth looking for
 _UNZIPPED_AT_A_TIME = 1 << 22
 _ALWAYS_UNZIPPED = 1 << 26  # bytes that are unpacked without asking
 _MOST_UNZIPPED = 100  # times the size of the packed data; tables of numbers reach ten or twenty
@@ -80,8 +84,49 @@ class Table:
         try:
             data = series.to_arrow()
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            data = pa.array([None if value is None else str(value) for value in series.to_list()])
+            data = self._as_text(name, series.to_list())
         return data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
+
+    def _as_text(self, name: str, values: list[object]) -> pa.Array:
+        texts = [None if value is None else str(value) for value in values]
+        try:
+            return pa.array(texts)
+        except UnicodeEncodeError:
+            row = next(row for row, text in enumerate(texts) if text is not None and not _is_unicode(text))
+            raise DataError(
+                f"{self.name}: column {quoted(name)} holds {quoted(texts[row])} at {self.place(row)}, which is no text "
+                "(half of a character); write it anew"
+            ) from None
+
+    def text_runs(self, name: str) -> tuple[pa.ChunkedArray, npt.NDArray[np.int64]] | None:
+        """A column of Python's own strings as its runs: the text of each, and how many rows it has.
+
+        Names of series stand in long runs, and reading every Python object is slow. None where there is anything else
+        in the column, or it is not Python objects: then all of it has to be looked at.
+        """
+        native = self.frame.get_column(self._native_names[name]).to_native()
+        if not isinstance(native, pd.Series) or native.dtype != object or native.empty:
+            return None
+        values = native.to_numpy()
+        if not isinstance(values[0], str):
+            return None
+        try:
+            starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
+            firsts = values[starts]
+            # What equals a string is one, so it is enough to look at the first of each run.
+            if len(values) < _SHORTEST_MEAN_RUN * len(starts) or not all(isinstance(text, str) for text in firsts):
+                return None
+            return pa.chunked_array([pa.array(firsts)]), np.diff(starts, append=len(values))
+        except (TypeError, ValueError):  # of objects that cannot be compared, or text that has no UTF-8
+            return None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_table(source: str | Path | object, *, id_col: str = "unique_id") -> Table:

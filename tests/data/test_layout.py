@@ -1,0 +1,54 @@
+"""The natural order of names, however it is found, and the names of rows, however they are read."""
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leapts.data.columns import name_column
+from leapts.data.layout import natural_key, natural_order
+from leapts.data.reading import Table, read_table
+from leapts.data.validation import read_panel
+from leapts.errors import DataError
+
+_TEXT = st.text(st.sampled_from("ab \n0017²٣é"), min_size=1, max_size=6)
+
+
+@given(st.lists(_TEXT, max_size=12, unique=True))
+def test_names_sort_by_their_keys_whichever_way_is_taken(names: list[str]) -> None:
+    assert [names[index] for index in natural_order(names)] == sorted(names, key=natural_key)
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=12, unique=True))
+def test_numbers_sort_as_numbers(names: list[int]) -> None:
+    assert [names[index] for index in natural_order(names)] == sorted(names)
+
+
+_ODD = st.sampled_from(["a", "b", "a1", "", 1, 1.0, True, None, float("nan"), pd.NA, b"a", "\ud800"])
+
+
+@given(st.lists(st.tuples(_ODD, st.integers(1, 9)), min_size=1, max_size=5))
+def test_runs_of_names_are_read_as_every_name_is(runs: list[tuple[object, int]]) -> None:
+    names = [name for name, count in runs for _ in range(count)]
+    frame = pd.DataFrame({"unique_id": pd.Series(names, dtype=object), "ds": range(len(names)), "y": 0.0})
+
+    def found() -> object:
+        try:
+            column = name_column(read_table(frame), "unique_id")
+        except DataError as error:
+            return str(error)
+        return [column.names[code] for code in column.codes]
+
+    with pytest.MonkeyPatch.context() as patch:
+        by_runs = found()
+        patch.setattr(Table, "text_runs", lambda *_: None)
+        assert found() == by_runs
+
+
+@pytest.mark.parametrize("categories", [["b", "a", "never"], ["never", "a", "b"], ["a", "b"]])
+def test_categories_without_a_row_are_no_series(categories: list[str]) -> None:
+    names = pd.Categorical(["b", "b", "b", "a", "a", "a"], categories=categories)
+    frame = pd.DataFrame({"unique_id": names, "ds": [1, 2, 3] * 2, "y": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
+    panel = read_panel(frame)
+    assert panel.series == ("a", "b")
+    assert panel.values.tolist() == [4.0, 5.0, 6.0, 1.0, 2.0, 3.0]
