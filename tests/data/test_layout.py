@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leapts.data import columns
 from leapts.data.columns import name_column
 from leapts.data.layout import natural_key, natural_order
-from leapts.data.reading import Table, read_table
+from leapts.data.reading import read_table
 from leapts.data.validation import read_panel
 from leapts.errors import DataError
 
@@ -41,7 +42,7 @@ def test_runs_of_names_are_read_as_every_name_is(runs: list[tuple[object, int]])
 
     with pytest.MonkeyPatch.context() as patch:
         by_runs = found()
-        patch.setattr(Table, "text_runs", lambda *_: None)
+        patch.setattr(columns, "_text_runs", lambda *_: None)
         assert found() == by_runs
 
 

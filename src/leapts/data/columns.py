@@ -17,6 +17,7 @@ from leapts.data.wording import quoted
 from leapts.errors import DataError
 
 UTC_OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})$"
+_SHORTEST_MEAN_RUN = 4  # rows to a series, for runs to be worth looking for
 WRITE_ISO = "write time stamps as 2024-01-31 or 2024-01-31 13:00:00"
 
 
@@ -96,7 +97,7 @@ class NameColumn:
 
 def name_column(table: Table, name: str) -> NameColumn:
     """The column of series names: text or integers."""
-    runs = table.text_runs(name)
+    runs = _text_runs(table, name)
     data = table.column(name) if runs is None else runs[0]
     has_categories = pa.types.is_dictionary(data.type)
     if not has_categories:
@@ -125,6 +126,29 @@ def name_column(table: Table, name: str) -> NameColumn:
             f"{table.name}: column {quoted(name)} has no series name at {place}; fill it in or drop the row"
         )
     return NameColumn(tuple(names), codes)
+
+
+def _text_runs(table: Table, name: str) -> tuple[pa.ChunkedArray, npt.NDArray[np.int64]] | None:
+    """A column of Python's own strings as its runs: the text of each, and how many rows it has.
+
+    Names of series stand in long runs, and reading every Python object is slow. None where there is anything else
+    in the column, or it is not Python objects: then all of it has to be looked at.
+    """
+    native = table.series(name).to_native()
+    if not isinstance(native, pd.Series) or native.dtype != object or native.empty:
+        return None
+    values = native.to_numpy()
+    if not isinstance(values[0], str):
+        return None
+    try:
+        starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
+        firsts = values[starts]
+        # What equals a string is one, so it is enough to look at the first of each run.
+        if len(values) < _SHORTEST_MEAN_RUN * len(starts) or not all(isinstance(text, str) for text in firsts):
+            return None
+        return pa.chunked_array([pa.array(firsts)]), np.diff(starts, append=len(values))
+    except (TypeError, ValueError):  # of objects that cannot be compared, or text that has no UTF-8
+        return None
 
 
 def _is_text(kind: pa.DataType) -> bool:

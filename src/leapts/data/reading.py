@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -37,7 +34,6 @@ FOREIGN_MAGIC = {
     b"BZh": "a bzip2 archive",
     b"\xfd7zXZ": "an xz archive",
 }
-_SHORTEST_MEAN_RUN = 4  # rows to a series, for runs to be worth looking for
 _UNZIPPED_AT_A_TIME = 1 << 22
 _ALWAYS_UNZIPPED = 1 << 26  # bytes that are unpacked without asking
 _MOST_UNZIPPED = 100  # times the size of the packed data; tables of numbers reach ten or twenty
@@ -78,9 +74,13 @@ class Table:
         """Where a reader finds the row: the line of a text file, the position in a frame."""
         return f"line {row + 2}" if self.is_text else f"row {row} (counted from 0)"
 
+    def series(self, name: str) -> nw.Series[Any]:
+        """One column as the frame has it."""
+        return self.frame.get_column(self._native_names[name])
+
     def column(self, name: str) -> pa.ChunkedArray:
         """One column as Arrow data; mixed Python objects become text, for validation to refuse."""
-        series = self.frame.get_column(self._native_names[name])
+        series = self.series(name)
         try:
             data = series.to_arrow()
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -97,28 +97,6 @@ class Table:
                 f"{self.name}: column {quoted(name)} holds {quoted(texts[row])} at {self.place(row)}, which is no text "
                 "(half of a character); write it anew"
             ) from None
-
-    def text_runs(self, name: str) -> tuple[pa.ChunkedArray, npt.NDArray[np.int64]] | None:
-        """A column of Python's own strings as its runs: the text of each, and how many rows it has.
-
-        Names of series stand in long runs, and reading every Python object is slow. None where there is anything else
-        in the column, or it is not Python objects: then all of it has to be looked at.
-        """
-        native = self.frame.get_column(self._native_names[name]).to_native()
-        if not isinstance(native, pd.Series) or native.dtype != object or native.empty:
-            return None
-        values = native.to_numpy()
-        if not isinstance(values[0], str):
-            return None
-        try:
-            starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
-            firsts = values[starts]
-            # What equals a string is one, so it is enough to look at the first of each run.
-            if len(values) < _SHORTEST_MEAN_RUN * len(starts) or not all(isinstance(text, str) for text in firsts):
-                return None
-            return pa.chunked_array([pa.array(firsts)]), np.diff(starts, append=len(values))
-        except (TypeError, ValueError):  # of objects that cannot be compared, or text that has no UTF-8
-            return None
 
 
 def _is_unicode(text: str) -> bool:
