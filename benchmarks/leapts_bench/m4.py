@@ -18,6 +18,7 @@ from leapts.data.scaling import Scaler
 from leapts.data.splits import PanelSplit, split_by_sizes
 from leapts.data.windows import Windows
 from leapts.metrics import mase, naive_scale, smape
+from leapts_bench.runs import Unit
 from leapts_bench.scoring import Predictor
 
 _ROWS_AT_A_TIME = 16384
@@ -49,7 +50,7 @@ class M4Scores:
 
 @dataclass(frozen=True, eq=False)
 class M4Benchmark:
-    """The series of one frequency, scaled by the naive forecast's error, so that the loss is close to MASE."""
+    """The series of one frequency, scaled so that the loss is close to MASE, or to OWA."""
 
     dataset: Dataset
     panel: Panel
@@ -123,12 +124,37 @@ class M4Benchmark:
         return M4Scores(len(actual), smape(actual, forecast), scaled, leaps)
 
 
-def prepare_m4(name: str, *, input_size: int, horizon: int, root: Path | None = None) -> M4Benchmark:
+def prepare_m4(
+    name: str, *, input_size: int, horizon: int, unit: Unit = "usual", root: Path | None = None
+) -> M4Benchmark:
     """Load the training series of a frequency, hold out their last horizon, and scale them."""
     dataset = find(name)
     panel = load_dataset(dataset, root, part="train")
     split = split_by_sizes(panel, val_size=horizon, test_size=0, input_size=input_size)
     fitted = Scaler.fit(split.train)
-    scale = torch.from_numpy(naive_scale(split.train.values.numpy(), split.train.offsets.numpy(), 1))
+    scale = _naive_errors(split.train, 1)
+    if unit == "owa":
+        scale = _costs_of_owa(split.train.tail(input_size), _naive_errors(split.train, dataset.season))
     scaler = Scaler(fitted.mean, torch.where(scale > 0, scale, fitted.deviation))
     return M4Benchmark(dataset, panel, split, scaler, input_size, horizon, root)
+
+
+def _naive_errors(panel: Panel, season: int) -> Float64[Tensor, "series"]:
+    return torch.from_numpy(naive_scale(panel.values.numpy(), panel.offsets.numpy(), season))
+
+
+def _costs_of_owa(ends: Panel, naive: Float64[Tensor, "series"]) -> Float64[Tensor, "series"]:
+    """The error that costs the same OWA in every series; 0 where a series never changes.
+
+    OWA is the mean of SMAPE, which counts an error by the level of its series, and MASE, which counts it by the error
+    of the naive forecast, each over what a naive forecast scores; for that stands the naive error of all series.
+    """
+    level = _mean_size(ends)
+    relative = (naive / level)[(naive > 0) & (level > 0)].mean()
+    return 2 / (1 / (level * relative) + 1 / naive)
+
+
+def _mean_size(panel: Panel) -> Float64[Tensor, "series"]:
+    sums = torch.zeros(len(panel), dtype=torch.float64)
+    which = torch.arange(len(panel)).repeat_interleave(panel.lengths)
+    return sums.index_add_(0, which, panel.values.abs()) / panel.lengths

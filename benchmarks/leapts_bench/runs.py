@@ -15,6 +15,10 @@ from leapts.config import ModelConfig, Options, RootOptions, Size, TrainingConfi
 
 _KEY_LENGTH = 16
 
+# The usual unit is a series' deviation, or the error of its naive forecast where series have levels of their own. That
+# of OWA, for the latter alone, is what costs as much of OWA in every series.
+Unit = Literal["usual", "owa"]
+
 
 class LeapTSDesign(Options):
     """LeapTS with the options of its `ModelConfig`, apart from look-back, horizon and variates, which the run gives."""
@@ -47,6 +51,10 @@ class Learning(Options):
     huber_delta: Annotated[float, Field(gt=0)] = 0.1
     patience: Annotated[int, Field(ge=0)] = Field(default=0, description="looks without a better one; 0: never stop")
     looks: Size = Field(default=16, description="looks at the validation windows over the whole course")
+    # Left out of the description where it is the usual one, so that runs of before it could be chosen keep their keys.
+    unit: Unit = Field(
+        default="usual", description="what errors are counted in", exclude_if=lambda unit: unit == "usual"
+    )
 
     def config(self, windows: int, seed: int) -> TrainingConfig:
         """The same in steps, for so many windows to learn from."""

@@ -120,3 +120,14 @@ def test_the_scale_of_a_series_is_its_naive_error(data: M4Benchmark) -> None:
     known = data.split.train
     expected = naive_scale(known.values.numpy(), known.offsets.numpy(), 1)
     np.testing.assert_allclose(data.scaler.deviation.numpy(), expected)
+
+
+def test_an_error_costs_the_same_owa_in_every_series(data: M4Benchmark) -> None:
+    owa = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, unit="owa", root=data.root)
+    train = data.split.train
+    naive = naive_scale(train.values.numpy(), train.offsets.numpy(), 24)
+    level = np.array([np.abs(one.values.numpy()[-60:]).mean() for one in map(train.select, zip(train.series))])
+    # What an error of one unit adds to each half of OWA, where a naive forecast scores one.
+    halves = [owa.scaler.deviation.numpy() / naive, owa.scaler.deviation.numpy() / (level * (naive / level).mean())]
+    np.testing.assert_allclose(sum(halves) / 2, 1.0)
+    assert np.ptp(halves[0]) > 0.01
