@@ -12,6 +12,8 @@ Action = Callable[[], object]
 
 # A round of a candidate lasts at least so long, so that the clock's grain and a single hiccup do not show.
 _LEAST_SECONDS = 0.05
+# One that takes longer is called twice and no more: what disturbs a clock is little beside it.
+_SLOW_SECONDS = 10.0
 
 
 def fastest(candidates: Mapping[str, Action], rounds: int) -> dict[str, float]:
@@ -20,14 +22,17 @@ def fastest(candidates: Mapping[str, Action], rounds: int) -> dict[str, float]:
     Rounds alternate between the candidates, so that a machine that slows down slows them all; each one's fastest round
     counts, as other work only ever adds time.
     """
-    repeats = {name: max(1, math.ceil(_LEAST_SECONDS / _warm(action))) for name, action in candidates.items()}
-    times: dict[str, list[float]] = {name: [] for name in candidates}
+    warm = {name: _warm(action) for name, action in candidates.items()}
+    times: dict[str, list[float]] = {name: [seconds] for name, seconds in warm.items()}
     for _ in range(rounds):
         for name, action in candidates.items():
+            if warm[name] > _SLOW_SECONDS:
+                continue
+            repeats = max(1, math.ceil(_LEAST_SECONDS / warm[name]))
             begin = time.perf_counter()
-            for _ in range(repeats[name]):
+            for _ in range(repeats):
                 action()
-            times[name].append((time.perf_counter() - begin) / repeats[name])
+            times[name].append((time.perf_counter() - begin) / repeats)
     return {name: min(values) for name, values in times.items()}
 
 
