@@ -77,6 +77,13 @@ def test_a_stop_amid_load_leaves_no_request_unanswered(tmp_path: Path) -> None:
     assert outcome.ends["answered in full"] > 4
 
 
+def test_what_listens_in_a_session_of_its_own_is_seen(tmp_path: Path) -> None:
+    listens = "import socket, time; one = socket.create_server(('', 0)); time.sleep(2)"
+    starts = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {listens!r}], start_new_session=True)"
+    outcome = listening.watched("launcher", ["-c", starts], tmp_path)
+    assert outcome.failures == ["launcher: listens at 00000000"]
+
+
 def _answers(status: int, seconds: float, count: int = 50, content: bytes = REFUSAL) -> list[Answer]:
     return [Answer(status, seconds, content)] * count
 

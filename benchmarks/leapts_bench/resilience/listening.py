@@ -105,7 +105,7 @@ def judge(unit: str, addresses: set[str], looks: int, outcome: Outcome) -> None:
 
 
 def listening(session: int, *, but: int | None = None) -> set[str]:
-    """The addresses, as the kernel writes them, where any process of a session listens, one of them left out."""
+    """The addresses, as the kernel writes them, where a session and what it started listen, one left out."""
     inodes = {inode for process in _processes(session) if process != but for inode in _sockets(process)}
     found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -127,16 +127,21 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
             os.kill(left, signal.SIGKILL)
 
 
-def _processes(session: int) -> list[int]:
-    found = []
+def _processes(first: int) -> set[int]:
+    """Those of a session and whatever they started, in sessions of their own as well."""
+    parents: dict[int, int] = {}
+    found = set()
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            if int(fields[3]) == session:
-                found.append(int(folder.name))
+            parents[int(folder.name)] = int(fields[1])
+            if int(fields[3]) == first:
+                found.add(int(folder.name))
+    while more := {process for process, parent in parents.items() if parent in found} - found:
+        found |= more
     return found
 
 
