@@ -44,20 +44,44 @@ def test_junk_is_refused(server: ServerProcess) -> None:
     assert not outcome.failures
 
 
-def test_by_default_only_this_computer_can_call(server: ServerProcess) -> None:
-    inodes = listening._sockets(server.id)
-    assert inodes
+@pytest.mark.parametrize(("more", "is_wide"), [([], False), (["--host", "0.0.0.0"], True)])
+def test_whoever_else_could_call_is_seen_and_by_default_nobody_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], is_wide: bool
+) -> None:
+    monkeypatch.setenv("LEAPTS_TOKEN", "0123456789abcdef")
+    forecaster().fit(waves()).save(tmp_path / "model")
+    arguments = ["-m", "leapts", "serve", "model", "--port", "0", *more]
+    outcome = listening.watched("serve", arguments, tmp_path)
+    assert outcome.failures == (["serve: listens at 00000000"] if is_wide else [])
+    assert outcome.ends["listens for this computer alone"] == (not is_wide)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "fails"),
+    [
+        (set(), False),
+        ({"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"}, False),
+        ({"00000000000000000000000000000000"}, True),
+        ({"0100007F", "020200C0"}, True),
+    ],
+)
+def test_an_address_that_others_can_reach_is_a_fault(addresses: set[str], fails: bool) -> None:
     outcome = Outcome()
-    listening.judge("serve", {"0100007F"}, 1, outcome)
-    assert not outcome.failures
-    listening.judge("serve", {"00000000"}, 1, outcome)
-    assert outcome.failures
+    listening.judge("serve", addresses, 1, outcome)
+    assert bool(outcome.failures) == fails
 
 
 def test_a_stop_amid_load_leaves_no_request_unanswered(tmp_path: Path) -> None:
     outcome = overload.stopped(0, tmp_path, callers=4)
     assert not outcome.failures
     assert outcome.ends["answered in full"] > 4
+
+
+def test_what_listens_in_a_session_of_its_own_is_seen(tmp_path: Path) -> None:
+    listens = "import socket, time; one = socket.create_server(('', 0)); time.sleep(2)"
+    starts = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {listens!r}], start_new_session=True)"
+    outcome = listening.watched("launcher", ["-c", starts], tmp_path)
+    assert outcome.failures == ["launcher: listens at 00000000"]
 
 
 def _answers(status: int, seconds: float, count: int = 50, content: bytes = REFUSAL) -> list[Answer]:

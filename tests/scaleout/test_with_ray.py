@@ -16,6 +16,7 @@ from leapts import LeapTS
 from leapts.cli import run
 from leapts.errors import DataError
 from leapts.scaleout import PartitionForecaster
+from leapts_bench.resilience import listening
 from tests.scaleout.folders import Folders, assert_same_forecasts
 
 ray = pytest.importorskip("ray")
@@ -104,3 +105,9 @@ def test_a_lost_machine_loses_nothing_and_repeats_only_what_it_had_not_finished(
     assert {name: after[name] for name in finished} == finished
     repeats = len(list(notes.iterdir())) - done.partitions
     assert 0 <= repeats <= 3, "no more than each of the actors, which may all be there, had in hand"
+
+
+def test_a_cluster_of_one_computer_is_out_of_reach_of_others(tmp_path: Path) -> None:
+    outcome = listening.run("predict on Ray", tmp_path)
+    assert not outcome.failures
+    assert outcome.ends["listens for this computer alone"] == 1

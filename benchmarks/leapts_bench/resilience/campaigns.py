@@ -198,7 +198,8 @@ CAMPAIGNS = {
         100_000,
     ),
     "listening": Campaign(
-        "By default no command listens but for this computer alone, as /proc/net/tcp and tcp6 have it.",
+        "By default no command listens but for this computer alone, as /proc/net/tcp and tcp6 have it: not alone, nor "
+        "as processes that torchrun started here (its own meeting point is not ours), nor with a Ray of its own.",
         listening.UNITS,
         listening.run,
         0,
@@ -215,7 +216,7 @@ def work(names: Sequence[str], folder: Path, *, seconds: float, tell: Tell) -> i
     """Do the units that are not done, or failed last time, until they are or the time is over.
 
     Returns:
-        How many cases failed.
+        How many cases failed, and how many campaigns could not go on.
 
     Raises:
         ConfigError: When there is no campaign of a name.
@@ -234,7 +235,12 @@ def work(names: Sequence[str], folder: Path, *, seconds: float, tell: Tell) -> i
             if time.monotonic() > end:
                 tell(f"{name}: stopped before {unit}; the same command goes on from there")
                 break
-            failed += _unit(name, unit, folder / FILE, tell)
+            try:
+                failed += _unit(name, unit, folder / FILE, tell)
+            except ConfigError as error:  # a tool is missing, which the other campaigns may not need
+                tell(f"{name}: stopped before {unit}: {error}")
+                failed += 1
+                break
     return failed
 
 

@@ -1,5 +1,7 @@
 """Where anything listens while each command runs, as the kernel tells it."""
 
+import contextlib
+import importlib.util
 import os
 import signal
 import subprocess
@@ -8,6 +10,7 @@ import time
 from pathlib import Path
 
 import leapts
+from leapts.errors import ConfigError
 from leapts_bench.resilience.outcome import Outcome
 from leapts_bench.resilience.samples import LOOKBACK, H, forecaster, waves
 
@@ -25,44 +28,69 @@ _COMMANDS = {
     "report": ("report", "model", "data.csv"),
     "analyse": ("analyse", "model", "data.csv"),
     "datasets": ("datasets", "list"),
+    "fit in two processes": ("fit", "data.csv", *_FIT, "--out", "fitted"),
+    "predict on Ray": ("predict", "model", "data", "--engine", "ray", "-o", "forecasts"),
 }
+_TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 UNITS = tuple(_COMMANDS)
 _SECONDS = 300.0
 
 
 def run(unit: str, place: Path) -> Outcome:
-    """Run one command with its defaults, and look all the while."""
+    """Run one command with its defaults, and look all the while.
+
+    Raises:
+        ConfigError: When Ray is needed and not installed.
+    """
+    if unit.endswith("Ray") and importlib.util.find_spec("ray") is None:
+        raise ConfigError("this needs Ray; install it: pip install 'leapts[ray]'")
     frame = waves()
     frame.to_csv(place / "data.csv", index=False)
+    (place / "data").mkdir()
+    frame.to_parquet(place / "data" / "waves.parquet")
     forecaster().fit(frame).save(place / "model")
-    command = [sys.executable, "-m", "leapts", *_COMMANDS[unit]]
-    process = subprocess.Popen(
-        command,
-        cwd=place,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        env={**os.environ, "PYTHONPATH": str(Path(leapts.__file__).parents[1])},
-    )
+    launcher = _TORCHRUN if unit.endswith("processes") else ()
+    return watched(unit, [*launcher, "-m", "leapts", *_COMMANDS[unit]], place)
+
+
+def watched(unit: str, arguments: list[str], place: Path) -> Outcome:
+    """Run Python with these arguments in a folder, and look where anything listens until it ends, or a server does.
+
+    Where another program starts LeapTS several times, as torchrun does, that program's own sockets are not looked at.
+    """
     outcome = Outcome()
     found: set[str] = set()
-    end = time.monotonic() + _SECONDS
     looks = 0
-    while process.poll() is None and time.monotonic() < end:
-        found |= listening(process.pid)
-        looks += 1
-        if unit == "serve" and found:
-            break
-        time.sleep(0.02)
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=120)
+    # Ray's workers give way to all else, and would never come to their end beside other work.
+    code = str(Path(leapts.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": code, "RAY_worker_niceness": "0"}
+    with (
+        (place / "said").open("wb") as said,
+        subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=place,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+            env=environment,
+        ) as process,
+    ):
+        end = time.monotonic() + _SECONDS
+        while process.poll() is None and time.monotonic() < end:
+            found |= listening(process.pid, but=None if arguments[1] == "leapts" else process.pid)
+            looks += 1
+            if "serve" in arguments and found:
+                break
+            time.sleep(0.05)
+        if process.poll() is None:
+            process.terminate()
+        _end(process)
     judge(unit, found, looks, outcome)
     # A server may be told to stop before it is ready to be told.
     if process.returncode and not (unit == "serve" and process.returncode == -signal.SIGTERM):
-        outcome.fail(f"{unit}: ended with {process.returncode}: {said.decode()[-200:]}")
-    if unit == "serve" and not found:
-        outcome.fail("serve: nothing listened at all")
+        outcome.fail(f"{unit}: ended with {process.returncode}: {(place / 'said').read_text()[-200:]}")
+    if "serve" in arguments and not found:
+        outcome.fail(f"{unit}: nothing listened at all")
     return outcome
 
 
@@ -76,9 +104,9 @@ def judge(unit: str, addresses: set[str], looks: int, outcome: Outcome) -> None:
         outcome.count("listens for this computer alone" if addresses else "does not listen")
 
 
-def listening(session: int) -> set[str]:
-    """The addresses, as the kernel writes them, where any process of a session listens."""
-    inodes = {inode for process in _processes(session) for inode in _sockets(process)}
+def listening(session: int, *, but: int | None = None) -> set[str]:
+    """The addresses, as the kernel writes them, where a session and what it started listen, one left out."""
+    inodes = {inode for process in _processes(session) if process != but for inode in _sockets(process)}
     found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
@@ -88,16 +116,32 @@ def listening(session: int) -> set[str]:
     return found
 
 
-def _processes(session: int) -> list[int]:
-    found = []
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Wait for it, though not for ever, and leave none behind that it started."""
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    for left in _processes(process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(left, signal.SIGKILL)
+
+
+def _processes(first: int) -> set[int]:
+    """Those of a session and whatever they started, in sessions of their own as well."""
+    parents: dict[int, int] = {}
+    found = set()
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            if int(fields[3]) == session:
-                found.append(int(folder.name))
+            parents[int(folder.name)] = int(fields[1])
+            if int(fields[3]) == first:
+                found.add(int(folder.name))
+    while more := {process for process, parent in parents.items() if parent in found} - found:
+        found |= more
     return found
 
 

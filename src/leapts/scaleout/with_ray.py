@@ -10,7 +10,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,14 +116,32 @@ def connected(address: str | None = None) -> Iterator[None]:
     _quieten()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere unless the user wants it
     alone: dict[str, Any] = {} if address else {"include_dashboard": False, "num_cpus": max(2, os.cpu_count() or 1)}
-    try:
-        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **alone)
-    except (ConnectionError, ValueError) as error:
-        raise DataError(f"there is no Ray cluster at {address} ({error}); check the address") from error
+    with nullcontext() if address else _at_home():
+        try:
+            ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **alone)
+        except (ConnectionError, ValueError) as error:
+            raise DataError(f"there is no Ray cluster at {address} ({error}); check the address") from error
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def _at_home() -> Iterator[None]:
+    """Nobody else can reach what Ray starts meanwhile.
+
+    On Linux it listens at every address, even for a cluster of this machine alone, and whoever can call may have it run
+    anything. Where it holds clusters of several machines for impossible it keeps to this one; no option says so.
+    """
+    from ray._private import ray_constants
+
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False
     try:
         yield
     finally:
-        ray.shutdown()
+        ray_constants.ENABLE_RAY_CLUSTER = before
 
 
 def _by_file(

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from leapts.errors import ConfigError, WorkerLostError
-from leapts.launch import is_among_others
+from leapts.launch import is_among_others, stay_at_home
 
 
 class Workers(Protocol):
@@ -140,6 +140,7 @@ def joined_workers() -> Iterator[Workers]:
     if dist.is_initialized() or not is_among_others():
         yield present_workers()
         return
+    stay_at_home()
     try:
         dist.init_process_group("gloo")
     except RuntimeError as error:
