@@ -13,8 +13,6 @@ import pandas as pd
 import pytest
 
 from leapts import ConfigError
-from leapts.serve import extra
-from leapts.serve.extra import require_extra
 from leapts.serve.running import bound_socket
 from tests.cli.conftest import outside
 from tests.serve.conftest import histories, running
@@ -86,10 +84,3 @@ def test_a_port_that_is_taken_is_refused() -> None:
         bound_socket("127.0.0.1", taken.getsockname()[1])
     with pytest.raises(ConfigError, match="--host"):
         bound_socket("192.0.2.1", 0)
-
-
-def test_a_missing_part_of_the_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    require_extra()
-    monkeypatch.setattr(extra, "_NEEDED", ("fastapi", "nothing_of_that_name"))
-    with pytest.raises(ImportError, match=r"pip install 'leapts\[serve\]'"):
-        require_extra()
