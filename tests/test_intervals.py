@@ -317,6 +317,12 @@ def test_the_last_group_alone_has_its_own_scores() -> None:
     assert scores.scores[1, 0].item() == 4.0
 
 
+@pytest.mark.parametrize("windows", [1, 2, 9, 30, 400])
+def test_the_level_that_is_offered_is_the_highest_in_tenths(windows: int) -> None:
+    highest = intervals._highest_level(windows)
+    assert windows_needed(highest) <= windows < windows_needed(round(highest + 0.1, 1))
+
+
 def test_one_score_is_a_score() -> None:
     one = ConformalScores.from_tensors({"scores": torch.ones(1, 1, 1), "counts": torch.tensor([1])})
     assert one.half_widths(50).item() == 1.0

@@ -12,7 +12,7 @@ import torch
 
 from leapts.core import ScheduleTrace
 from leapts.forecaster.arrays import ArrayForecast
-from leapts.serve import Limits
+from leapts.serve import Limits, wire
 from leapts.serve.models import Served, Shelf
 from leapts.serve.problems import Problem
 from leapts.serve.wire import ForecastIn, _leaps, answer, decode, described, schemas
@@ -114,12 +114,31 @@ def test_of_very_many_series_a_description_names_a_hundred() -> None:
         tail=SimpleNamespace(freq="D", zone=None, series=names),
         is_joint=False,
     )
-    arrays = SimpleNamespace(fitted=fitted, has_level=lambda level: level == 80)
+    arrays = SimpleNamespace(fitted=fitted, has_level=lambda level: level in (80, 95, 99))
     model = SimpleNamespace(id_col="i", time_col="t", target_col="v")
     served = cast("Served", SimpleNamespace(name="m", version="1", arrays=arrays, model=model))
     found = described(served)
-    assert (found.series, found.series_count, found.levels) == (list(names[:100]), 150, [80])
+    assert (found.series, found.series_count, found.levels) == (list(names[:100]), 150, [80, 95])
     assert described(served, 2).series == ["s0", "s1"]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (msgspec.ValidationError("odd"), "bad-data"),
+        (msgspec.DecodeError("odd"), "bad-request"),
+        (UnicodeDecodeError("utf-8", b"odd", 0, 1, "odd"), "bad-request"),
+        (RecursionError("odd"), "bad-request"),
+    ],
+)
+def test_however_reading_fails_the_caller_is_told(monkeypatch: pytest.MonkeyPatch, error: Exception, kind: str) -> None:
+    def fail(_: bytes) -> None:
+        raise error
+
+    monkeypatch.setattr(wire, "_DECODER", SimpleNamespace(decode=fail))
+    with pytest.raises(Problem) as refused:
+        decode(b"", cast("Shelf", None), Limits())
+    assert (refused.value.kind.name, refused.value.cure) == (kind, "see /docs for how a request looks")
 
 
 @pytest.fixture

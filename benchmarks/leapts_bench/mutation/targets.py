@@ -56,7 +56,6 @@ _SERVER = {
     "intake": ("intake", "limits", "problems"),
     "limits": ("limits",),
     "metrics": ("metrics",),
-    "models": ("models",),
     "problems": ("problems",),
     "running": ("running", "guard", "limits"),
     "tables": ("tables",),
@@ -66,16 +65,17 @@ _SERVER = {
 # The tests' own settings come first: they have the shapes checked of all that is read after them.
 _BELOW_THE_SERVER = ("tests.conftest", "leapts.forecaster", "leapts.report", "leapts.cli.app", "tests.cli.conftest")
 _WITHOUT_MODELS = ("description", "docs", "extra", "stamps", "web")
-_FITTED_ONCE = "test_models_go_by_their_folders_names_or_by_those_given"
+_FITTED_ONCE = "test_only_what_takes_leaps_can_tell_of_them"
 _READ_ONCE = "test_models_and_traces_are_not_mixed"
 
 TARGETS = (
     *_PLAIN,
+    Target("serve/models.py", ("serve/test_models.py",), _FITTED_ONCE, _BELOW_THE_SERVER),
     *(
         Target(
             f"serve/{module}.py",
             (*(f"serve/test_{test}.py" for test in tests), "serve/test_batching.py"),
-            _FITTED_ONCE if module == "models" else _READ_ONCE,
+            _READ_ONCE,
             _BELOW_THE_SERVER,
         )
         for module, tests in _SERVER.items()

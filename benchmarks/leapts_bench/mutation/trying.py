@@ -131,8 +131,8 @@ class _Late(_Early):
         items = {item.nodeid: item for item in session.items}
         if self.target.first is not None:
             first = next(item for item in session.items if item.name.partition("[")[0] == self.target.first)
-            other = next((item for item in session.items if item.path != first.path), None)
-            first.config.hook.pytest_runtest_protocol(item=first, nextitem=other)
+            # As if anything of the session followed, so that what is made for all of it is kept, and nothing else.
+            first.config.hook.pytest_runtest_protocol(item=first, nextitem=session)
         ended = in_fork(partial(self._plain_run, session.items), seconds=3600)
         if ended.value is None or ended.value["failed"]:
             self.outcome = ended.error or f"{ended.value['failed'] if ended.value else ended} fails"
