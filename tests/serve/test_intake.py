@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from leapts.serve import Limits, intake
-from leapts.serve.intake import WHOLE, Disconnected, Intake
+from leapts.serve.intake import NOBODY_THERE, WHOLE, Disconnected, Intake
 from leapts.serve.problems import Problem
 
 JSON = "application/json"
@@ -85,6 +85,7 @@ def test_all_bodies_together_have_a_limit() -> None:
 
 
 def test_a_caller_that_goes_is_not_answered() -> None:
+    assert NOBODY_THERE == 499
     taking = Intake(_limits())
     with pytest.raises(Disconnected):
         _read(taking, Caller(_part(b"12345"), GONE))
