@@ -12,7 +12,6 @@ import pytest
 
 from leapts.core.fusion import Record
 from leapts.forecaster.arrays import ArrayForecast, ArrayForecaster, Histories
-from leapts.serve import batching
 from leapts.serve.batching import MOST_ROWS, Batcher, _Job, _next_batch
 from leapts.serve.models import Shelf
 from leapts.serve.problems import Problem
@@ -164,7 +163,7 @@ def test_the_work_ahead_is_counted_while_it_waits_and_no_longer() -> None:
 def test_what_a_pass_took_is_learnt_by_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, batcher = Plain(), Batcher(10)
     clock = iter((5.0, 6.5))
-    monkeypatch.setattr(batching.time, "thread_time", lambda: next(clock))
+    monkeypatch.setattr("leapts.serve.batching.time.thread_time", lambda: next(clock))
 
     async def work() -> None:
         await asyncio.gather(*(batcher.forecast(plain, Rows(rows), "leaps") for rows in (1, 2)))

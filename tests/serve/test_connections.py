@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -60,32 +61,38 @@ class Connection(ImpatientProtocol):
         await send_bytes(scope["path"].encode(), "text/plain", send)
 
     @property
-    def is_waiting(self) -> bool:
-        return self._patience is not None and not self._patience.cancelled()
+    def has_stopped_waiting(self) -> bool:
+        return self._patience is None
 
 
 def test_a_caller_is_waited_for_until_it_has_said_what_it_wants() -> None:
     async def main() -> None:
         connection = Connection()
-        assert connection.is_waiting
-        connection.data_received(GET[:10])
-        first = connection._patience
-        assert connection.is_waiting
-        connection.data_received(GET[10:])
-        assert connection._patience is None
-        assert first is not None
-        assert first.cancelled()
-        await asyncio.sleep(0.2)
-        assert connection.wire.writes[0].endswith(b"\r\n\r\n/here")
-        assert len(connection.wire.writes) == 1
-        assert not connection.wire.is_closed
-        connection.data_received(GET[:10])
-        assert connection.is_waiting
-        second = connection._patience
-        connection.connection_lost(None)
-        assert second is not None
-        assert second.cancelled()
-        assert connection._patience is None
+        ends: list[Callable[[], object]] = [
+            lambda: connection.data_received(GET[10:]),
+            lambda: connection.connection_lost(None),
+        ]
+        for end in ends:
+            connection.data_received(GET[:10])
+            waiting = connection._patience
+            assert waiting is not None
+            assert not waiting.cancelled()
+            end()
+            assert waiting.cancelled()
+            assert connection.has_stopped_waiting
+            await asyncio.sleep(0.2)
+            assert len(connection.wire.writes) == 1
+            assert connection.wire.writes[0].endswith(b"\r\n\r\n/here")
+            assert connection.wire.is_closed == (end is ends[1])
+
+    asyncio.run(main())
+
+
+def test_a_caller_is_waited_for_before_it_says_anything() -> None:
+    async def main() -> None:
+        waiting = Connection()._patience
+        assert waiting is not None
+        assert not waiting.cancelled()
 
     asyncio.run(main())
 
@@ -97,7 +104,7 @@ def test_a_caller_that_says_nothing_is_closed_once() -> None:
         gone.wire.close = lambda: gone.wire.writes.append(b"closed twice")  # type: ignore[method-assign]
         await asyncio.sleep(0.2)
         assert silent.wire.is_closed
-        assert silent._patience is None
+        assert silent.has_stopped_waiting
         assert gone.wire.writes == []
 
     asyncio.run(main())

@@ -39,6 +39,7 @@ class Disk:
     def __init__(self, *names: str) -> None:
         self.identities: dict[str, tuple[int, ...] | None] = dict.fromkeys(names, (1,))
         self.broken: set[str] = set()
+        self.looks = 0
         self.reads: list[str] = []
 
     def read(self, name: str, path: Path) -> Served:
@@ -49,6 +50,7 @@ class Disk:
         return _state(name, identity, f"v{identity[0]}")
 
     def identity(self, path: Path) -> tuple[int, ...] | None:
+        self.looks += 1
         return self.identities[path.name]
 
 
@@ -60,12 +62,14 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     return disk
 
 
-def _watched(shelf: Shelf, *changes: Callable[[], object], until: Callable[[], bool] | None = None) -> list[str]:
+def _watched(
+    shelf: Shelf, *changes: Callable[[], object], until: Callable[[], bool] | None = None, every: float = 0.001
+) -> list[str]:
     """Watch, make a change after some looks at the folders, and so on; gives what was told."""
     told: list[str] = []
 
     async def watch() -> None:
-        watching = asyncio.create_task(shelf.watch(0.001, lambda *words: told.append(" ".join(words[:2]))))
+        watching = asyncio.create_task(shelf.watch(every, lambda *words: told.append(" ".join(words[:2]))))
         for change in changes:
             await asyncio.sleep(0.03)
             change()
@@ -81,6 +85,12 @@ def _watched(shelf: Shelf, *changes: Callable[[], object], until: Callable[[], b
 def test_a_folder_that_stays_is_read_once(disk: Disk) -> None:
     assert _watched(Shelf(["a", "b"])) == []
     assert disk.reads == ["a", "b"]
+
+
+def test_folders_are_looked_at_no_oftener_than_asked_for(disk: Disk) -> None:
+    _watched(Shelf(["a"]), every=10.0)
+    assert disk.looks == 0
+    _watched(Shelf(["a"]), until=lambda: disk.looks > 2)
 
 
 def test_a_folder_that_is_replaced_is_read_again_once(disk: Disk) -> None:

@@ -15,7 +15,6 @@ import pytest
 
 from leapts import ConfigError
 from leapts.serve import Limits
-from leapts.serve import running as module
 from leapts.serve.connections import ImpatientProtocol
 from leapts.serve.running import Server, bound_socket, hosts_of, is_loopback, read_token, serve
 from tests.cli.conftest import outside
@@ -42,7 +41,7 @@ def test_a_token_file_is_named_where_it_is_no_good(tmp_path: Path) -> None:
 
 
 def test_this_computer_has_several_names() -> None:
-    assert hosts_of("127.0.0.2") == {"127.0.0.1", "127.0.0.2", "localhost", "[::1]"}
+    assert hosts_of("127.0.0.2") == frozenset({"127.0.0.1", "127.0.0.2", "localhost", "[::1]"})
     assert [is_loopback(host) for host in ("127.9.9.9", "::1", "localhost", "1.127.0.0", "::")] == [True] * 3 + [
         False
     ] * 2
@@ -110,9 +109,9 @@ def test_in_another_thread_signals_are_left_alone() -> None:
 def test_what_was_made_before_is_not_looked_through_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[object] = []
     for name in ("collect", "freeze"):
-        monkeypatch.setattr(module.gc, name, lambda name=name: called.append(name))
-    monkeypatch.setattr(module.gc, "get_threshold", lambda: (700, 10, 5))
-    monkeypatch.setattr(module.gc, "set_threshold", lambda *numbers: called.append(numbers))
+        monkeypatch.setattr(f"leapts.serve.running.gc.{name}", lambda name=name: called.append(name))
+    monkeypatch.setattr("leapts.serve.running.gc.get_threshold", lambda: (700, 10, 5))
+    monkeypatch.setattr("leapts.serve.running.gc.set_threshold", lambda *numbers: called.append(numbers))
     monkeypatch.setattr(Server, "run", lambda _, sockets: called.append(sockets))
     with bound_socket("127.0.0.1", 0) as listening:
         serve(_nothing, listening, Limits(), ready=lambda: None)

@@ -46,7 +46,7 @@ def test_who_is_refused_is_not_waiting_and_is_told_how_long_the_others_are() -> 
     assert queue.ahead == 2.5
 
 
-@pytest.mark.parametrize(("ahead", "is_refused"), [(1.0099, False), (1.0101, True)])
+@pytest.mark.parametrize(("ahead", "is_refused"), [(1.01, False), (1.0101, True)])
 def test_the_limit_is_kept_but_for_rounding(ahead: float, is_refused: bool) -> None:
     queue = Queue(1.0)
     queue.ahead = ahead
