@@ -48,7 +48,7 @@ async def _alive(guard: Any) -> AsyncIterator[None]:
     life = asyncio.create_task(guard({"type": "lifespan", "asgi": {"version": "3.0"}}, asked.get, told.put))
     for step in ("startup", "shutdown"):
         await asked.put({"type": f"lifespan.{step}"})
-        assert (await told.get())["type"] == f"lifespan.{step}.complete"
+        assert (await asyncio.wait_for(told.get(), 5))["type"] == f"lifespan.{step}.complete"
         if step == "startup":
             await asyncio.sleep(0)
             yield

@@ -41,21 +41,27 @@ class Plain(ArrayForecaster):
         self.may_go.set()
 
     def forecast(self, requests: Any, record: Any = "nothing") -> list[Any]:
-        assert self.may_go.wait(10)
+        assert self.may_go.wait(LONG)
         self.passes.append(tuple(map(len, requests)))
         self.records.append(record)
         return list(requests)
 
 
+LONG = 5  # seconds, after which something is stuck
+
+
 def _with_batcher(work: "Coroutine[Any, Any, T]", batcher: Batcher) -> T:
     async def main() -> T:
         batcher.start()
-        try:
-            return await work
-        finally:
-            await asyncio.to_thread(batcher.stop)
+        return await asyncio.wait_for(work, LONG)
 
-    return asyncio.run(main())
+    stopping = threading.Thread(target=batcher.stop, daemon=True)
+    try:
+        return asyncio.run(main())
+    finally:
+        stopping.start()
+        stopping.join(2 * LONG)
+        assert not stopping.is_alive()
 
 
 def _jobs(*asked: tuple[ArrayForecaster, Record, int]) -> list[_Job]:
@@ -140,6 +146,19 @@ def test_quick_ones_that_do_not_fit_one_pass_come_in_the_next() -> None:
     assert observed == [2, 2, 1]
 
 
+def test_quick_ones_wait_for_those_that_come_with_the_next_look() -> None:
+    plain, batcher = Plain(quick_rows=4), Batcher(10)
+
+    async def work() -> None:
+        for _ in range(2):
+            first = asyncio.create_task(batcher.forecast(plain, Rows(1), "nothing"))
+            await asyncio.sleep(0)
+            await asyncio.gather(first, batcher.forecast(plain, Rows(2), "nothing"))
+
+    _with_batcher(work(), batcher)
+    assert plain.passes == [(1, 2), (1, 2)]
+
+
 def test_the_work_ahead_is_counted_while_it_waits_and_no_longer() -> None:
     plain, batcher = Plain(row_seconds=0.25), Batcher(10, most_wait=1.0)
     plain.may_go.clear()
@@ -220,6 +239,26 @@ def test_nothing_is_made_for_who_has_been_given_up() -> None:
     assert plain.passes == [(1, 2), (4,)]
 
 
+def test_stopping_waits_for_the_pass_under_way() -> None:
+    plain, batcher = Plain(), Batcher(10)
+    plain.may_go.clear()
+
+    async def main() -> None:
+        batcher.start()
+        asked = asyncio.create_task(batcher.forecast(plain, Rows(1), "leaps"))
+        await asyncio.sleep(0.02)
+        stopping = threading.Thread(target=batcher.stop, daemon=True)
+        stopping.start()
+        await asyncio.sleep(0.05)
+        assert stopping.is_alive()
+        plain.may_go.set()
+        await asyncio.wait_for(asked, LONG)
+        await asyncio.to_thread(stopping.join, LONG)
+        assert not stopping.is_alive()
+
+    asyncio.run(main())
+
+
 def test_stopped_it_waits_for_nothing_more() -> None:
     batcher = Batcher(10)
 
@@ -247,7 +286,7 @@ class Counting(ArrayForecaster):
     def forecast(self, requests: Any, record: Any = "nothing") -> list[ArrayForecast]:
         self.passes.append(len(requests))
         self.threads.add(threading.current_thread().name)
-        assert self.may_go.wait(10)
+        assert self.may_go.wait(LONG)
         if self._fails:
             raise ValueError("broken")
         return self._inner.forecast(requests, record)
