@@ -119,6 +119,8 @@ def test_addresses_are_counted_by_their_names_and_lead_nowhere_else() -> None:
         for path, status in (("/healthz", 200), ("/healthz/", 404), ("/docs", 200), ("/", 200)):
             answer = await client.get(path)
             assert answer.status_code == status
+            if path == "/healthz":
+                assert answer.json() == {"status": "alive"}
         wrong = await client.get("/v1/forecast")
         assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
         return (await client.get("/metrics")).text

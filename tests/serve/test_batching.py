@@ -221,6 +221,20 @@ def test_whose_time_is_over_is_told_within_a_quarter_of_a_second(seconds: float,
     assert asyncio.run(work()) == [True, False, False, True]
 
 
+def test_everyone_has_the_time_that_was_given() -> None:
+    plain, batcher = Plain(), Batcher(1000)
+
+    async def work() -> float:
+        asked = asyncio.create_task(batcher.forecast(plain, Rows(1), "leaps"))
+        await asyncio.sleep(0)
+        (job,) = batcher._pending
+        left = job.deadline - asyncio.get_running_loop().time()
+        await asked
+        return left
+
+    assert _with_batcher(work(), batcher) == pytest.approx(1000, abs=LONG)
+
+
 def test_nothing_is_made_for_who_has_been_given_up() -> None:
     plain, batcher = Plain(), Batcher(0.1)
     plain.may_go.clear()
