@@ -221,6 +221,18 @@ def test_whose_time_is_over_is_told_within_a_quarter_of_a_second(seconds: float,
     assert asyncio.run(work()) == [True, False, False, True]
 
 
+def test_who_was_given_up_keeps_nobody_from_theirs() -> None:
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        jobs = [_Job(Plain(), "leaps", Rows(1), loop.create_future(), 1.0) for _ in range(2)]
+        jobs[0].done.cancel()
+        Batcher(10)._settle(jobs, cast("Any", ["first", "second"]))
+        assert jobs[0].done.cancelled()
+        assert cast("Any", jobs[1].done.result()) == "second"
+
+    asyncio.run(work())
+
+
 def test_everyone_has_the_time_that_was_given() -> None:
     plain, batcher = Plain(), Batcher(1000)
 
