@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import httpx
 import pandas as pd
+import pytest
 
 from leapts.serve.metrics import SECONDS, SHARED, Counter, Gauge, Histogram, Metrics
 from leapts.serve.models import Shelf
@@ -31,6 +32,13 @@ def test_counts_rise_by_one_for_each_combination_of_labels() -> None:
         'some_total{a="x",b="2"} 1',
         'some_total{a="y",b="1"} 2',
     ]
+
+
+def test_a_label_without_a_value_is_a_mistake() -> None:
+    counter = Counter("some_total", "Some.", ("a", "b"))
+    counter.add("x")
+    with pytest.raises(ValueError, match="zip"):
+        list(counter.lines())
 
 
 def test_a_gauge_tells_what_is_true_now() -> None:
