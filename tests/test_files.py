@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from leapts import files
-from leapts.files import move_file, write_file, write_folder
+from leapts.errors import FolderInUseError
+from leapts.files import claimed, move_file, write_file, write_folder
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
@@ -200,3 +201,43 @@ def test_an_exchange_that_fails_in_the_middle_is_undone(tmp_path: Path, monkeypa
     with pytest.raises(OSError, match="no space left"):
         write_folder(tmp_path / "m", {"a": b"new"})
     assert _contents(tmp_path) == {"m/a": b"old"}
+
+
+def test_a_claim_makes_the_folder_and_leaves_it_only_with_something_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "not" / "there"
+    with claimed(folder):
+        assert folder.is_dir()
+    assert not folder.exists()
+    with claimed(folder):
+        (folder / "a").touch()
+    assert folder.is_dir()
+    (folder / "a").unlink()
+    with claimed(folder):
+        pass
+    assert folder.is_dir()
+
+
+def test_what_is_claimed_is_refused_to_others_until_it_is_free(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    with claimed(tmp_path):
+        for _ in range(2):
+            with pytest.raises(FolderInUseError, match="is in use by another fit; wait until that is done"):
+                claimed(tmp_path).__enter__()
+    with pytest.raises(ZeroDivisionError), claimed(tmp_path):
+        raise ZeroDivisionError
+    with claimed(tmp_path):
+        pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_claim_leaves_nothing_open(tmp_path: Path) -> None:
+    def is_open() -> int:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - the folder changes while it is read
+
+    before = is_open()
+    with claimed(tmp_path):
+        held = is_open()
+        with pytest.raises(FolderInUseError):
+            claimed(tmp_path).__enter__()
+        assert is_open() == held == before + 1
+    assert is_open() == before

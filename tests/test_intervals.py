@@ -308,13 +308,19 @@ def test_tensors_that_are_no_scores_are_refused(tensors: dict[str, Tensor]) -> N
 
 
 def test_the_last_group_alone_has_its_own_scores() -> None:
-    residuals = torch.tensor([[1.0], [2.0], [3.0], [4.0], [5.0]])
-    scores = ConformalScores.fit(residuals, torch.ones(5), torch.tensor([0, 0, 0, 1, 1]))
+    residuals = torch.tensor([[1.0], [2.0], [3.0], [9.0], [4.0], [5.0]])
+    scores = ConformalScores.fit(residuals, torch.ones(6), torch.tensor([0, 0, 0, 1, 2, 2]))
     last = scores.of_last_group()
     assert last.scores.tolist() == [[[4.0], [5.0]]]
     assert last.counts.tolist() == [2]
     last.scores.zero_()
-    assert scores.scores[1, 0].item() == 4.0
+    assert scores.scores[2, 0].item() == 4.0
+
+
+@pytest.mark.parametrize("windows", [1, 2, 9, 30, 400])
+def test_the_level_that_is_offered_is_the_highest_in_tenths(windows: int) -> None:
+    highest = intervals._highest_level(windows)
+    assert windows_needed(highest) <= windows < windows_needed(round(highest + 0.1, 1))
 
 
 def test_one_score_is_a_score() -> None:

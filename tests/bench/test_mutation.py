@@ -1,11 +1,13 @@
 """Faults are found where they can be, put in one at a time, and believed to be noticed only when a test fails."""
 
 import ast
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from leapts_bench.mutation.mutants import changed, mutants_of
+from leapts_bench.mutation.mutants import Mutant, changed, mutants_of
 from leapts_bench.mutation.summary import section
 from leapts_bench.mutation.targets import TARGETS, Target
 from leapts_bench.mutation.trying import NOT_RUN, SURVIVED, try_all
@@ -76,7 +78,7 @@ def target(tmp_path: Path) -> Target:
     return Target("words.py", ("test_clipped.py",), root=tmp_path)
 
 
-def _tried(target: Target, tmp_path: Path) -> dict[str, str]:
+def _tried(target: Target, tmp_path: Path, mutants: Sequence[Mutant] | None = None) -> dict[str, str]:
     """What became of each change; told from other processes, so through a file."""
     told = tmp_path / "told"
     told.touch()
@@ -85,7 +87,7 @@ def _tried(target: Target, tmp_path: Path) -> dict[str, str]:
         with told.open("a") as file:
             file.write(f"{getattr(mutant, 'what', '')}|{verdict}\n")
 
-    try_all(target, mutants_of(SOURCE), found)
+    try_all(target, mutants_of(SOURCE) if mutants is None else mutants, found)
     return dict(line.rsplit("|", 1) for line in told.read_text().splitlines())
 
 
@@ -96,6 +98,27 @@ def test_a_fault_is_noticed_where_a_test_fails_and_only_there(target: Target, tm
     assert {what for what, verdict in verdicts.items() if verdict == NOT_RUN} == unused
     assert [what for what, verdict in verdicts.items() if verdict == SURVIVED] == ["`x > LIMIT` becomes `x >= LIMIT`"]
     assert set(verdicts.values()) == {NOT_RUN, SURVIVED, "tests/test_clipped.py::test_clipped"}
+
+
+def test_what_all_tests_share_is_made_once_and_kept_for_every_fault(target: Target, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    shared = f"""
+import pytest
+
+@pytest.fixture(scope="session")
+def shared():
+    with open({str(made)!r}, "a") as file:
+        file.write("once")
+
+@pytest.mark.parametrize("low", [0, 1])
+def test_shared(shared, low):
+    assert clipped(-1, low) == low
+"""
+    (tmp_path / "tests" / "test_clipped.py").write_text(f"{TESTS}{shared}")
+    mutants = [mutant for mutant in mutants_of(SOURCE) if mutant.in_function]
+    verdicts = _tried(replace(target, first="test_shared"), tmp_path, mutants)
+    assert len(verdicts) == len({mutant.what for mutant in mutants})
+    assert made.read_text() == "once"
 
 
 @pytest.mark.parametrize("kind", ["failing", "none"])

@@ -46,6 +46,7 @@ def test_the_mask_of_all_that_remains_is_that_of_its_length(start: int, sharpnes
 def test_a_finished_row_masks_to_zero() -> None:
     mask = soft_segment_mask(torch.tensor([12.0]), torch.tensor([0.0]), horizon=HORIZON, sharpness=0.5)
     assert torch.equal(mask, torch.zeros(1, HORIZON))
+    assert torch.equal(remaining_mask(torch.tensor([12.0]), horizon=HORIZON, sharpness=0.5), mask)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

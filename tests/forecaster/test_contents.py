@@ -14,7 +14,15 @@ from leapts.config import ModelConfig
 from leapts.data.panel import FrameStyle
 from leapts.errors import LeapTSError, ModelFileError
 from leapts.forecaster import contents
-from leapts.forecaster.contents import Contents, DataPart, parse, regular_file, require_numbers, require_shapes
+from leapts.forecaster.contents import (
+    Contents,
+    DataPart,
+    laid_out,
+    parse,
+    regular_file,
+    require_numbers,
+    require_shapes,
+)
 
 LOOKBACK = 6
 CONFIG = ModelConfig(h=3, input_size=LOOKBACK, n_series=2, hidden_size=4, control_size=2, summary_size=2)
@@ -153,6 +161,21 @@ def test_frequency_and_zone_are_looked_at(name: str, value: str) -> None:
         require_shapes(_tensors(), CONFIG, _contents(**{name: value}))
 
 
+def test_a_zone_that_cannot_be_used_is_refused_even_where_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "is_zone", lambda _: True)
+    with pytest.raises((LookupError, ValueError), match="No/Where"):
+        require_shapes(_tensors(), CONFIG, _contents(zone="No/Where"))
+
+
+@pytest.mark.parametrize("names", [("a",), (7,)])
+def test_one_series_is_enough(names: tuple[str | int, ...]) -> None:
+    assert _contents(series=names).data.series == names
+
+
+def test_a_configuration_is_laid_out_for_people_in_their_own_letters() -> None:
+    assert laid_out({"name": "ü", "more": [1]}) == '{\n "name": "ü",\n "more": [\n  1\n ]\n}'.encode()
+
+
 def _changed(name: str, place: int, value: float) -> dict[str, Tensor]:
     tensors = _tensors()
     tensors[name] = tensors[name].clone()
@@ -199,7 +222,9 @@ def test_a_series_longer_than_the_look_back_is_refused() -> None:
         require_numbers(_tensors(), LOOKBACK - 1)
 
 
-@pytest.mark.parametrize(("name", "value"), [("series", ()), ("zone", 1), ("stamps", "float64"), ("freq", 1.5)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("series", ()), ("series", ["a", "b"]), ("zone", 1), ("stamps", "float64"), ("freq", 1.5)]
+)
 def test_the_part_about_the_data_is_strict(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=name):
         _contents(**{name: value})

@@ -1,11 +1,14 @@
 """A saved model is the model; a damaged folder is refused, never believed."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import safetensors.torch
+import torch
 
 from leapts import LeapTS, ModelFileError
 from leapts.forecaster import folder
@@ -16,7 +19,7 @@ from tests.forecaster.frames import APART, JOINT, make_forecaster, make_frame
 CLUSTERED: dict[str, Any] = {"model": {"state": {"kind": "cde", "clusters": 2}, "hidden_size": 8}}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def model() -> LeapTS:
     return make_forecaster(**JOINT).fit(make_frame())
 
@@ -66,6 +69,12 @@ def test_saving_over_something_else_is_refused(model: LeapTS, tmp_path: Path) ->
     assert (tmp_path / "precious" / "thesis.txt").exists()
     with pytest.raises(ModelFileError, match="does not exist; make it first"):
         model.save(tmp_path / "no" / "where")
+
+
+def test_an_empty_folder_is_no_more_in_the_way_than_none(model: LeapTS, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    model.save(tmp_path / "empty")
+    pd.testing.assert_frame_equal(LeapTS.load(tmp_path / "empty").predict(), model.predict())
 
 
 def test_a_model_with_something_beside_it_is_not_replaced(model: LeapTS, saved: Path) -> None:
@@ -152,11 +161,38 @@ def test_missing_files_are_named(saved: Path, tmp_path: Path) -> None:
         LeapTS.load(saved)
 
 
-def test_a_zone_that_is_none_is_refused(saved: Path) -> None:
-    config = json.loads((saved / CONFIG).read_text())
-    config["data"]["zone"] = "V2000000000"
+def _forge(saved: Path, config: dict[str, Any]) -> None:
+    """Write a configuration whose digests fit, as whoever changes one on purpose would."""
+    config["weights_sha256"] = hashlib.sha256((saved / WEIGHTS).read_bytes()).hexdigest()
     del config["sha256"]
     config["sha256"] = folder._digest(config)
     (saved / CONFIG).write_bytes(laid_out(config))
+
+
+def test_a_zone_that_is_none_is_refused(saved: Path) -> None:
+    config = json.loads((saved / CONFIG).read_text())
+    config["data"]["zone"] = "V2000000000"
+    _forge(saved, config)
     with pytest.raises(ModelFileError, match="does not hold together as a model"):
         LeapTS.load(saved)
+
+
+def test_numbers_that_no_fit_leaves_are_refused(saved: Path) -> None:
+    tensors = safetensors.torch.load_file(saved / WEIGHTS)
+    tensors["scaler.mean"][0] = torch.nan
+    (saved / WEIGHTS).write_bytes(safetensors.torch.save(tensors))
+    _forge(saved, json.loads((saved / CONFIG).read_text()))
+    with pytest.raises(ModelFileError, match=r"scaler\.mean holds something that is no number"):
+        LeapTS.load(saved)
+
+
+def test_what_is_wrong_is_told_in_two_hundred_characters(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError(f"much\n  to {'say' * 100}")
+
+    monkeypatch.setattr(folder, "require_numbers", fail)
+    with pytest.raises(ModelFileError, match="does not hold together as a model") as error:
+        LeapTS.load(saved)
+    why = str(error.value).partition(" (")[2].partition(")")[0]
+    assert why.startswith("much to say")
+    assert len(why) == 200

@@ -1,11 +1,18 @@
 """What goes over a connection, byte by byte."""
 
+import asyncio
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
-from leapts.serve.connections import _Joined
+from leapts.serve.connections import ImpatientProtocol, _Joined
+from leapts.serve.guard import send_bytes
+from leapts.serve.intake import WHOLE
 from leapts.serve.models import Shelf
 from tests.serve.conftest import histories, served
 from tests.serve.test_limits import HEAD, _answer, _connected
@@ -28,6 +35,117 @@ class Wire:
 
     def is_closing(self) -> bool:
         return self.is_closed
+
+    def get_extra_info(self, _: str) -> None:
+        """It has no address."""
+
+
+GET = b"GET /here HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+class Connection(ImpatientProtocol):
+    """A connection whose requests are noted, and answered with their addresses."""
+
+    seconds = 0.05
+
+    def __init__(self) -> None:
+        self.wholes: list[Any] = []
+        config = uvicorn.Config(self._answer, interface="asgi3", ws="none", lifespan="off", log_config=None)
+        config.load()
+        super().__init__(config, ServerState(), {}, asyncio.get_running_loop())
+        self.wire = Wire()
+        self.connection_made(self.wire)
+
+    async def _answer(self, scope: Any, _: Any, send: Any) -> None:
+        self.wholes.append(scope.get(WHOLE))
+        await send_bytes(scope["path"].encode(), "text/plain", send)
+
+    @property
+    def has_stopped_waiting(self) -> bool:
+        return self._patience is None
+
+
+def test_a_caller_is_waited_for_until_it_has_said_what_it_wants() -> None:
+    async def main() -> None:
+        connection = Connection()
+        ends: list[Callable[[], object]] = [
+            lambda: connection.data_received(GET[10:]),
+            lambda: connection.connection_lost(None),
+        ]
+        for end in ends:
+            connection.data_received(GET[:10])
+            waiting = connection._patience
+            assert waiting is not None
+            assert not waiting.cancelled()
+            end()
+            assert waiting.cancelled()
+            assert connection.has_stopped_waiting
+            await asyncio.sleep(0.2)
+            assert len(connection.wire.writes) == 1
+            assert connection.wire.writes[0].endswith(b"\r\n\r\n/here")
+            assert connection.wire.is_closed == (end is ends[1])
+
+    asyncio.run(main())
+
+
+def test_a_caller_is_waited_for_before_it_says_anything() -> None:
+    async def main() -> None:
+        waiting = Connection()._patience
+        assert waiting is not None
+        assert not waiting.cancelled()
+
+    asyncio.run(main())
+
+
+def test_a_caller_that_says_nothing_is_closed_once() -> None:
+    async def main() -> None:
+        silent, gone = Connection(), Connection()
+        gone.wire.is_closed = True
+        gone.wire.close = lambda: gone.wire.writes.append(b"closed twice")  # type: ignore[method-assign]
+        await asyncio.sleep(0.2)
+        assert silent.wire.is_closed
+        assert silent.has_stopped_waiting
+        assert gone.wire.writes == []
+
+    asyncio.run(main())
+
+
+def test_a_request_that_came_whole_is_known_to_be() -> None:
+    async def main() -> None:
+        connection = Connection()
+        connection.data_received(GET)
+        await asyncio.sleep(0.05)
+        head = b"POST /there HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n"
+        connection.data_received(head + b"ab")
+        await asyncio.sleep(0.05)
+        connection.data_received(b"c" + GET)
+        await asyncio.sleep(0.05)
+        assert connection.wholes == [True, None, True]
+        assert [write.rpartition(b"\n")[2] for write in connection.wire.writes] == [b"/here", b"/there", b"/here"]
+
+    asyncio.run(main())
+
+
+def test_only_a_head_is_kept_and_only_until_its_body() -> None:
+    wire = Wire()
+    joined = _Joined(wire)  # type: ignore[arg-type]
+    parts = (b"body\r\n\r\n", b"HTTP/1.1 is a protocol", b"HTTP/1.1 100 Continue\r\n\r\n", b"more")
+    for part in parts:
+        joined.write(part)
+    assert wire.writes == list(parts)
+    joined.write(b"HTTP/1.1 200 OK\r\n\r\n")
+    joined.write(b"1")
+    joined.write(b"2")
+    assert wire.writes[4:] == [b"HTTP/1.1 200 OK\r\n\r\n1", b"2"]
+    joined.flush()
+    assert len(wire.writes) == 6
+    joined.write(b"HTTP/1.1 200 OK\r\n\r\n")
+    wire.is_closed = True
+    joined.write(b"")
+    wire.is_closed = False
+    joined.flush()
+    assert len(wire.writes) == 6
+    assert joined.is_closed is False
 
 
 def test_an_answer_is_written_in_one_piece() -> None:

@@ -1,14 +1,20 @@
 """Who may come in, and what every answer carries."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pandas as pd
 import pytest
 
 from leapts import ConfigError
+from leapts.serve.guard import Guard, send_bytes
+from leapts.serve.intake import Disconnected
+from leapts.serve.metrics import Metrics
 from leapts.serve.models import Shelf
+from leapts.serve.problems import busy
 from leapts.serve.running import hosts_of, is_loopback, read_token
 from tests.serve.conftest import client_of, histories
 
@@ -16,6 +22,119 @@ TOKEN = "0123456789abcdefXYZ"
 GUARDED = [("POST", "/v1/forecast"), ("POST", "/v1/report"), ("POST", "/v1/forecast/csv"), ("GET", "/v1/models")]
 GUARDED += [("GET", "/metrics"), ("GET", "/elsewhere")]
 OPEN = ["/", "/docs", "/openapi.json", "/healthz", "/readyz"]
+
+
+class Inside:
+    """What is guarded: answers, or raises what it is told to."""
+
+    def __init__(self, error: Exception | None = None, *, begins: int = 0) -> None:
+        self.error, self.begins, self.calls = error, begins, list[str]()
+
+    async def __call__(self, scope: Any, _: Any, send: Any) -> None:
+        self.calls.append(scope["type"])
+        if self.begins:
+            await send({"type": "http.response.start", "status": self.begins, "headers": [(b"x", b"y")]})
+        if self.error is not None:
+            raise self.error
+        await send_bytes(b"fine", "text/plain", send)
+
+
+def _sent(guard: Guard, path: str = "/here", kind: str = "http", *headers: tuple[bytes, bytes]) -> list[dict[str, Any]]:
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    asyncio.run(guard({"type": kind, "path": path, "headers": headers}, receive, send))
+    return sent
+
+
+def _guard(inside: Inside, **options: Any) -> Guard:
+    given = {"metrics": Metrics(), "token": None, "paths": frozenset({"/here", "/open"}), "open_paths": frozenset()}
+    return Guard(inside, **{**given, **options})
+
+
+def test_every_answer_is_counted_and_carries_what_all_do() -> None:
+    metrics = Metrics()
+    guard = _guard(Inside(), metrics=metrics)
+    start, body = _sent(guard)
+    assert dict(start["headers"]) == {
+        b"content-type": b"text/plain",
+        b"content-length": b"4",
+        b"cache-control": b"no-store",
+        b"x-content-type-options": b"nosniff",
+        b"referrer-policy": b"no-referrer",
+    }
+    assert (start["status"], body["body"]) == (200, b"fine")
+    _sent(guard, "/made/up")
+    assert metrics.requests.counts == {("/here", "200"): 1, ("other", "200"): 1}
+    assert set(metrics.seconds.sums) == {("/here",), ("other",)}
+    assert 0 <= metrics.seconds.sums["/here",] < 10
+
+
+def test_the_beginning_of_an_application_goes_through_and_web_sockets_do_not() -> None:
+    inside, metrics = Inside(), Metrics()
+    guard = _guard(inside, metrics=metrics)
+    assert _sent(guard, kind="lifespan")
+    assert _sent(guard, kind="websocket") == []
+    assert inside.calls == ["lifespan"]
+    assert metrics.requests.counts == {}
+
+
+def test_a_problem_is_answered_as_one() -> None:
+    metrics = Metrics()
+    start, body = _sent(_guard(Inside(busy("much to do", 7)), metrics=metrics))
+    assert (start["status"], dict(start["headers"])[b"retry-after"]) == (503, b"7")
+    assert dict(start["headers"])[b"content-length"] == str(len(body["body"])).encode()
+    assert metrics.requests.counts == {("/here", "503"): 1}
+
+
+def test_who_has_gone_is_counted_and_not_answered() -> None:
+    metrics, told = Metrics(), list[str]()
+    assert _sent(_guard(Inside(Disconnected()), metrics=metrics, tell=told.append)) == []
+    assert metrics.requests.counts == {("/here", "499"): 1}
+    assert told == []
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_what_is_unexpected_is_answered_and_told_to_the_keeper(tells: bool) -> None:
+    metrics, told = Metrics(), list[str]()
+    guard = _guard(Inside(ValueError("secret")), metrics=metrics, tell=told.append if tells else None)
+    start, body = _sent(guard)
+    assert start["status"] == 500
+    assert b"secret" not in body["body"]
+    assert told == (["unexpected ValueError('secret') at '/here'"] if tells else [])
+    assert metrics.requests.counts == {("/here", "500"): 1}
+
+
+def test_an_answer_that_breaks_off_is_not_made_to_look_whole() -> None:
+    metrics = Metrics()
+    with pytest.raises(ValueError, match="broken"):
+        _sent(_guard(Inside(ValueError("broken"), begins=200), metrics=metrics))
+    assert metrics.requests.counts == {("/here", "200"): 1}
+    # The framework answers for its own errors, and passes them on for the record.
+    (start,) = _sent(_guard(Inside(ValueError("broken"), begins=500), metrics=metrics))
+    assert start["status"] == 500
+
+
+def test_a_token_is_looked_for_wherever_it_stands_among_the_headers() -> None:
+    guard = _guard(Inside(), token=TOKEN, open_paths=frozenset({"/open"}))
+    shown = (b"authorization", f"Bearer  {TOKEN} ".encode())
+    for headers, status in (((), 401), ((shown,), 200), (((b"x", b"y"), shown), 200), ((shown[::-1],), 401)):
+        assert _sent(guard, "/here", "http", *headers)[0]["status"] == status
+    assert _sent(guard, "/open")[0]["status"] == 200
+
+
+def test_a_host_is_looked_at_before_the_token_is() -> None:
+    guard = _guard(Inside(), token=TOKEN, hosts=frozenset({"here", "also"}))
+    assert _sent(guard, "/here", "http", (b"host", b"here:80"))[0]["status"] == 401
+    start, body = _sent(guard, "/here", "http", (b"x", b"y"), (b"host", b"else:80"))
+    assert start["status"] == 421
+    assert b"call it by one of these: also, here;" in body["body"]
+    assert b"'else'" in body["body"]
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Beyond a limit everyone is told so, quickly, and the server stays well."""
 
 import concurrent.futures
+import inspect
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 from leapts import ConfigError
+from leapts.cli.serve import serve
 from leapts.forecaster.arrays import ArrayForecaster
 from leapts.serve import Limits
 from leapts.serve.models import Shelf
@@ -34,6 +36,39 @@ def _answer(connection: socket.socket) -> bytes:
     except ConnectionResetError:
         pass
     return content
+
+
+def test_the_limits_are_those_the_command_tells_of() -> None:
+    told = {name: one.default for name, one in inspect.signature(serve).parameters.items()}
+    assert Limits() == Limits(
+        body=told["max_body"],
+        bodies=4 * told["max_body"],
+        series=told["max_series"],
+        length=told["max_length"],
+        concurrency=told["max_concurrent"],
+        wait=told["max_wait"],
+        tables=4,
+        seconds=told["timeout"],
+        header_seconds=10.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ({"body": 0}, "the limit body is 0; give a number above 0"),
+        ({"seconds": -1.0}, "the limit seconds is -1.0; give a number above 0"),
+        ({"seconds": float("nan")}, "the limit seconds is nan; give a number above 0"),
+        ({"body": 10, "bodies": 9}, "all requests together may have 9 bytes, and one of them 10"),
+    ],
+)
+def test_limits_that_cannot_be_are_refused(limit: dict[str, float], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        Limits(**limit)  # type: ignore[arg-type]
+
+
+def test_limits_may_be_as_small_as_one_request_of_one_byte() -> None:
+    assert Limits(body=1, bodies=1, seconds=0.5).bodies == 1
 
 
 @pytest.fixture
@@ -139,11 +174,3 @@ def test_many_slow_callers_cannot_fill_the_memory(shelf: Shelf) -> None:
         deadline = time.monotonic() + 10
         while "leapts_body_bytes_held 0" not in client.get("/metrics").text:
             assert time.monotonic() < deadline
-
-
-@pytest.mark.parametrize(
-    "limit", [{"body": 0}, {"seconds": -1.0}, {"body": 10, "bodies": 9}, {"seconds": float("nan")}]
-)
-def test_limits_that_cannot_be_are_refused(limit: dict[str, float]) -> None:
-    with pytest.raises(ConfigError):
-        Limits(**limit)  # type: ignore[arg-type]

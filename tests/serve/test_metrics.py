@@ -1,17 +1,68 @@
 """What Prometheus reads."""
 
 import re
+from itertools import pairwise
 
 import httpx
 import pandas as pd
+import pytest
 
-from leapts.serve.metrics import Counter, Histogram, Metrics
+from leapts.serve.metrics import SECONDS, SHARED, Counter, Gauge, Histogram, Metrics
 from leapts.serve.models import Shelf
 from tests.serve.conftest import client_of, histories
 
 # A backslash before anything else than these three makes Prometheus refuse all of it.
 LABELS = r'\{[a-z]+="([^"\\\n]|\\["\\n])*"(,[a-z]+="([^"\\\n]|\\["\\n])*")*\}'
 LINE = re.compile(rf"^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+({LABELS})? \S+)$")
+
+
+def test_bounds_lie_close_enough_to_tell_values_apart() -> None:
+    assert (SECONDS[0], SECONDS[-1]) == (0.001, 30.0)
+    assert all(2 <= after / before <= 3 for before, after in pairwise(SECONDS))
+    assert tuple(2**power for power in range(8)) == SHARED
+
+
+def test_counts_rise_by_one_for_each_combination_of_labels() -> None:
+    counter = Counter("some_total", "Some of them.", ("a", "b"))
+    for values in (("y", "1"), ("x", "2"), ("y", "1")):
+        counter.add(*values)
+    assert list(counter.lines()) == [
+        "# HELP some_total Some of them.",
+        "# TYPE some_total counter",
+        'some_total{a="x",b="2"} 1',
+        'some_total{a="y",b="1"} 2',
+    ]
+
+
+def test_a_label_without_a_value_is_a_mistake() -> None:
+    counter = Counter("some_total", "Some.", ("a", "b"))
+    counter.add("x")
+    with pytest.raises(ValueError, match="zip"):
+        list(counter.lines())
+
+
+def test_a_gauge_tells_what_is_true_now() -> None:
+    lines = list(Gauge("some", "Some.", ("a",), {("x",): 3}).lines())
+    assert lines == ["# HELP some Some.", "# TYPE some gauge", 'some{a="x"} 3']
+    assert list(Gauge("some", "Some.", (), {(): 0}).lines())[2:] == ["some 0"]
+
+
+def test_values_are_counted_for_each_combination_of_labels() -> None:
+    histogram = Histogram("some", "Some.", (0.5,), ("a",))
+    for value, label in ((1.0, "y"), (0.25, "x"), (0.25, "y")):
+        histogram.observe(value, label)
+    assert list(histogram.lines()) == [
+        "# HELP some Some.",
+        "# TYPE some histogram",
+        'some_bucket{a="x",le="0.5"} 1',
+        'some_bucket{a="x",le="+Inf"} 1',
+        'some_sum{a="x"} 0.25',
+        'some_count{a="x"} 1',
+        'some_bucket{a="y",le="0.5"} 1',
+        'some_bucket{a="y",le="+Inf"} 2',
+        'some_sum{a="y"} 1.25',
+        'some_count{a="y"} 2',
+    ]
 
 
 def test_requests_and_batches_are_counted(shelf: Shelf, frame: pd.DataFrame) -> None:
@@ -55,4 +106,7 @@ def test_buckets_hold_all_that_is_below() -> None:
 
 
 def test_nothing_counted_is_still_valid() -> None:
-    assert all(LINE.match(line) for line in Metrics().text().splitlines())
+    text = Metrics().text([Gauge("some", "Some.", (), {(): 1})])
+    assert all(LINE.match(line) for line in text.splitlines())
+    assert text.endswith("some 1\n")
+    assert text.count("# TYPE") == 5

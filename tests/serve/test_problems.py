@@ -9,11 +9,26 @@ import pandas as pd
 import pytest
 
 from leapts.serve.models import Shelf
-from leapts.serve.problems import KINDS
+from leapts.serve.problems import BAD_DATA, KINDS, NOT_FOUND, Problem, busy, by_status, in_two, too_slow, unexpected
 from tests.serve.conftest import client_of, histories
 
 URL = "/v1/forecast"
 JSON = {"Content-Type": "application/json"}
+STATUSES = {
+    "bad-request": 400,
+    "unauthorized": 401,
+    "not-found": 404,
+    "no-such-model": 404,
+    "wrong-method": 405,
+    "too-slow-to-read": 408,
+    "too-large": 413,
+    "wrong-type": 415,
+    "wrong-host": 421,
+    "bad-data": 422,
+    "unexpected": 500,
+    "busy": 503,
+    "too-slow-to-answer": 503,
+}
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -28,6 +43,49 @@ def _require_problem(answer: Any, status: int, *words: str) -> dict[str, Any]:
     for word in words:
         assert word in f"{problem['detail']} {problem['cure']}", problem
     return problem
+
+
+def test_every_kind_has_the_status_that_programs_go_by() -> None:
+    assert {kind.name: kind.status for kind in KINDS} == STATUSES
+
+
+def test_a_problem_is_a_document_with_its_cure() -> None:
+    problem = Problem(BAD_DATA, "a\nb", "do\tthis", headers={"X": "y"})
+    assert json.loads(problem.body()) == {
+        "type": "/docs#bad-data",
+        "title": BAD_DATA.title,
+        "status": 422,
+        "detail": "a\\nb",
+        "cure": "do\\tthis",
+    }
+    assert (str(problem), problem.headers) == ("a\nb", {"X": "y"})
+    assert unexpected().kind.name == "unexpected"
+
+
+def test_what_an_error_says_is_parted_at_its_cure() -> None:
+    assert in_two("it is 1; it was 2; give 3") == ("it is 1; it was 2", "give 3")
+    assert in_two("it is 1") == ("it is 1", "correct the request and send it again")
+
+
+def test_a_status_alone_tells_what_is_wrong() -> None:
+    missing = by_status(404, None)
+    assert (missing.kind, missing.detail, missing.cure) == (NOT_FOUND, NOT_FOUND.title, "see /docs for what there is")
+    method = by_status(405, "Not so", {"Allow": "GET"})
+    assert (method.detail, method.headers) == ("Not so", {"Allow": "GET"})
+    assert method.cure == "use a method that the header Allow names"
+    teapot = by_status(418, None)
+    assert (teapot.kind.name, teapot.kind.status, teapot.detail) == ("bad-request", 418, "I'm a Teapot")
+    assert teapot.cure == "see /docs for what is expected"
+
+
+def test_who_shall_come_again_is_told_when() -> None:
+    assert busy("much to do").headers == {"Retry-After": "1"}
+    later = busy("much to do", 7, limit="more")
+    assert (later.headers, later.kind.name) == ({"Retry-After": "7"}, "busy")
+    assert later.cure == "send the request again after 7 s, or start the server with more"
+    slow = too_slow(0.5)
+    assert (slow.headers, slow.kind.name) == ({"Retry-After": "5"}, "too-slow-to-answer")
+    assert slow.detail == "the answer took longer than 0.5 s"
 
 
 BAD: dict[str, tuple[Change, int, list[str]]] = {

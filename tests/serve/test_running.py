@@ -1,5 +1,6 @@
 """`leapts serve` as a process: where it listens, and how it ends."""
 
+import asyncio
 import concurrent.futures
 import json
 import signal
@@ -13,14 +14,108 @@ import pandas as pd
 import pytest
 
 from leapts import ConfigError
-from leapts.serve import extra
-from leapts.serve.extra import require_extra
-from leapts.serve.running import bound_socket
+from leapts.serve import Limits
+from leapts.serve.connections import ImpatientProtocol
+from leapts.serve.running import Server, bound_socket, hosts_of, is_loopback, read_token, serve
 from tests.cli.conftest import outside
 from tests.serve.conftest import histories, running
 from tests.serve.test_guard import TOKEN
 
 LISTENING = "0A"
+
+
+def test_a_token_of_sixteen_letters_will_do_and_one_of_fifteen_will_not() -> None:
+    assert read_token(None, {"LEAPTS_TOKEN": f" {'a' * 16}\n"}) == "a" * 16
+    with pytest.raises(ConfigError, match="LEAPTS_TOKEN is not 16 or more plain letters"):
+        read_token(None, {"LEAPTS_TOKEN": "a" * 15})
+
+
+def test_a_token_file_is_named_where_it_is_no_good(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_bytes(b"\xff" * 20)
+    with pytest.raises(ConfigError, match="token cannot be read as a token; give a text file"):
+        read_token(file, {})
+    file.write_text("a b" * 10)
+    with pytest.raises(ConfigError, match=f"the token in {file} is not 16"):
+        read_token(file, {})
+
+
+def test_this_computer_has_several_names() -> None:
+    assert hosts_of("127.0.0.2") == frozenset({"127.0.0.1", "127.0.0.2", "localhost", "[::1]"})
+    assert [is_loopback(host) for host in ("127.9.9.9", "::1", "localhost", "1.127.0.0", "::")] == [True] * 3 + [
+        False
+    ] * 2
+
+
+def test_a_socket_listens_and_may_follow_one_that_was_just_closed() -> None:
+    with bound_socket("127.0.0.1", 0) as listening:
+        assert listening.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR) == 1
+        assert listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+        assert listening.family == socket.AF_INET
+    with pytest.raises(ConfigError, match="port 70000"):
+        bound_socket("127.0.0.1", 70000)
+
+
+async def _nothing(*_: object) -> None:
+    """An application that answers nothing."""
+
+
+def test_the_server_keeps_to_itself_what_it_is_and_gives_what_was_begun_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ImpatientProtocol, "seconds", 1.0, raising=False)
+    config = Server(_nothing, Limits(seconds=7.6, header_seconds=3.0), lambda: None).config
+    assert ImpatientProtocol.seconds == 3.0
+    assert config.timeout_graceful_shutdown == 16
+    assert config.timeout_keep_alive == 30
+    assert (config.access_log, config.server_header, config.proxy_headers) == (False, False, False)
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_that_it_is_ready_is_said_only_when_it_is(monkeypatch: pytest.MonkeyPatch, started: bool) -> None:
+    async def startup(server: Server, _: object = None) -> None:
+        server.started = started
+
+    monkeypatch.setattr("uvicorn.Server.startup", startup)
+    said: list[bool] = []
+    server = Server(_nothing, Limits(), lambda: said.append(True))
+    asyncio.run(server.startup())
+    assert said == [True] * started
+
+
+def test_signals_are_obeyed_while_it_runs_and_belong_to_their_owner_after() -> None:
+    server = Server(_nothing, Limits(), lambda: None)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    with server.capture_signals():
+        assert [signal.getsignal(number) for number in numbers] == [server.handle_exit] * 2
+    assert [signal.getsignal(number) for number in numbers] == before
+    with pytest.raises(ZeroDivisionError), server.capture_signals():
+        raise ZeroDivisionError
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+def test_in_another_thread_signals_are_left_alone() -> None:
+    server = Server(_nothing, Limits(), lambda: None)
+
+    def captured() -> object:
+        with server.capture_signals():
+            return signal.getsignal(signal.SIGTERM)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert pool.submit(captured).result() == signal.getsignal(signal.SIGTERM)
+
+
+def test_what_was_made_before_is_not_looked_through_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[object] = []
+    for name in ("collect", "freeze"):
+        monkeypatch.setattr(f"leapts.serve.running.gc.{name}", lambda name=name: called.append(name))
+    monkeypatch.setattr("leapts.serve.running.gc.get_threshold", lambda: (700, 10, 5))
+    monkeypatch.setattr("leapts.serve.running.gc.set_threshold", lambda *numbers: called.append(numbers))
+    monkeypatch.setattr(Server, "run", lambda _, sockets: called.append(sockets))
+    with bound_socket("127.0.0.1", 0) as listening:
+        serve(_nothing, listening, Limits(), ready=lambda: None)
+        assert called == ["collect", "freeze", (20_000, 10, 5), [listening]]
 
 
 def _addresses(port: int) -> set[str]:
@@ -86,10 +181,3 @@ def test_a_port_that_is_taken_is_refused() -> None:
         bound_socket("127.0.0.1", taken.getsockname()[1])
     with pytest.raises(ConfigError, match="--host"):
         bound_socket("192.0.2.1", 0)
-
-
-def test_a_missing_part_of_the_server_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    require_extra()
-    monkeypatch.setattr(extra, "_NEEDED", ("fastapi", "nothing_of_that_name"))
-    with pytest.raises(ImportError, match=r"pip install 'leapts\[serve\]'"):
-        require_extra()

@@ -3,6 +3,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import cast
 
 import httpx
 import pandas as pd
@@ -15,6 +16,80 @@ from leapts.serve.waiting import Queue
 from tests.serve.conftest import client_of, histories
 
 MOST = 0.02
+
+
+class Forecaster:
+    """What a queue knows of one."""
+
+    row_seconds = 0.5
+
+
+def _forecaster() -> ArrayForecaster:
+    return cast("ArrayForecaster", Forecaster())
+
+
+def test_what_is_waiting_is_what_came_and_did_not_leave() -> None:
+    queue = Queue(10.0)
+    assert queue.ahead == 0
+    for seconds in (1.0, 2.0):
+        queue.join(seconds)
+    queue.leave(1.0)
+    assert queue.ahead == 2.0
+
+
+def test_who_is_refused_is_not_waiting_and_is_told_how_long_the_others_are() -> None:
+    queue = Queue(1.0)
+    queue.ahead = 2.5
+    with pytest.raises(Problem, match=r"requests that take 2\.50 s are waiting already") as refused:
+        queue.join(1.0)
+    assert refused.value.headers["Retry-After"] == "3"
+    assert queue.ahead == 2.5
+
+
+@pytest.mark.parametrize(("ahead", "is_refused"), [(1.01, False), (1.0101, True)])
+def test_the_limit_is_kept_but_for_rounding(ahead: float, is_refused: bool) -> None:
+    queue = Queue(1.0)
+    queue.ahead = ahead
+    if is_refused:
+        with pytest.raises(Problem):
+            queue.require_room()
+    else:
+        queue.require_room()
+
+
+def test_the_largest_request_of_late_fades_by_a_two_hundredth_each() -> None:
+    queue = Queue(MOST)
+    queue.join(1.0)
+    queue.leave(1.0)
+    for _ in range(2):
+        queue.join(0.5)
+        queue.leave(0.5)
+    largest = 0.995**2
+    queue.ahead = 1.009 * largest
+    queue.require_room()
+    queue.ahead = 1.011 * largest
+    with pytest.raises(Problem):
+        queue.require_room()
+
+
+def test_a_pace_is_learnt_by_three_tenths_at_a_time() -> None:
+    queue, forecaster = Queue(MOST), _forecaster()
+    assert queue.estimate(forecaster, "leaps", 4) == 2.0
+    queue.learn(forecaster, "leaps", 10, 1.0)
+    assert queue.estimate(forecaster, "leaps", 10) == pytest.approx(1.0)
+    queue.learn(forecaster, "leaps", 10, 2.0)
+    assert queue.estimate(forecaster, "leaps", 10) == pytest.approx(1.3)
+    queue.learn(forecaster, "nothing", 10, 3.0)
+    assert queue.estimate(forecaster, "nothing", 10) == pytest.approx(3.0)
+    assert queue.estimate(_forecaster(), "leaps", 4) == 2.0
+
+
+def test_passes_of_less_than_five_milliseconds_teach_nothing() -> None:
+    queue, forecaster = Queue(MOST), _forecaster()
+    queue.learn(forecaster, "leaps", 1, 0.0049)
+    assert queue.estimate(forecaster, "leaps", 1) == 0.5
+    queue.learn(forecaster, "leaps", 1, 0.005)
+    assert queue.estimate(forecaster, "leaps", 1) == pytest.approx(0.005)
 
 
 @pytest.fixture

@@ -14,12 +14,14 @@ class Target:
         module: Its file below `src/leapts`.
         tests: Files and folders below `tests`, the nearest first.
         first: A test that is run before any fault is put in, for the models its fixtures make.
+        below: Modules that are read before any fault is put in, as they know nothing of this one.
         root: The folder that `src` and `tests` are in.
     """
 
     module: str
     tests: tuple[str, ...]
     first: str | None = None
+    below: tuple[str, ...] = ()
     root: Path = ROOT
 
     @property
@@ -28,7 +30,9 @@ class Target:
         return self.root / "src" / "leapts" / self.module
 
 
-_FOLDER = ("forecaster/test_contents.py", "forecaster/test_folder.py", "forecaster/test_stored.py")
+_FOLDER = ("forecaster/test_folder.py", "forecaster/test_stored.py", "forecaster/test_contents.py")
+_SAVED_ONCE = "test_the_folder_holds_three_plain_files"
+_BELOW_THE_FOLDER = ("tests.conftest", "leapts.training", "leapts.data.validation")
 _PLAIN = (
     Target("core/control.py", ("core/test_control.py",)),
     Target("core/scales.py", ("core/test_scales.py",)),
@@ -41,39 +45,43 @@ _PLAIN = (
     Target("files.py", ("test_files.py",)),
     Target("training/state.py", ("training/test_state.py",)),
     Target("training/checkpoint.py", ("training/test_checkpoint_file.py",)),
-    Target("forecaster/contents.py", _FOLDER),
-    Target("forecaster/folder.py", _FOLDER),
+    Target("forecaster/contents.py", _FOLDER[::-1], _SAVED_ONCE, _BELOW_THE_FOLDER),
+    Target("forecaster/folder.py", _FOLDER, _SAVED_ONCE, _BELOW_THE_FOLDER),
 )
 _SERVER = {
-    "app": ("forecast", "page"),
+    "app": ("app", "forecast", "guard"),
     "batching": ("batching",),
-    "connections": ("limits",),
-    "description": ("schema",),
-    "docs": ("page",),
-    "extra": ("running",),
+    "connections": ("connections", "limits"),
     "guard": ("guard", "metrics"),
-    "intake": ("limits", "problems"),
+    "intake": ("intake", "limits", "problems"),
     "limits": ("limits",),
     "metrics": ("metrics",),
-    "models": ("models",),
     "problems": ("problems",),
-    "running": ("running", "limits"),
-    "stamps": ("forecast",),
+    "running": ("running", "guard", "limits"),
     "tables": ("tables",),
-    "web": ("page",),
-    "wire": ("problems", "forecast"),
+    "waiting": ("waiting",),
+    "wire": ("wire", "problems"),
 }
-_FITTED_ONCE = "test_models_go_by_their_folders_names_or_by_those_given"
+# The tests' own settings come first: they have the shapes checked of all that is read after them.
+_BELOW_THE_SERVER = ("tests.conftest", "leapts.forecaster", "leapts.report", "leapts.cli.app", "tests.cli.conftest")
+_WITHOUT_MODELS = ("description", "docs", "extra", "stamps", "web")
+_FITTED_ONCE = "test_only_what_takes_leaps_can_tell_of_them"
 _READ_ONCE = "test_models_and_traces_are_not_mixed"
 
 TARGETS = (
     *_PLAIN,
+    Target("serve/models.py", ("serve/test_models.py",), _FITTED_ONCE, _BELOW_THE_SERVER),
     *(
         Target(
             f"serve/{module}.py",
-            (*(f"serve/test_{test}.py" for test in tests), "serve/test_batching.py", "serve/test_models.py"),
-            _FITTED_ONCE if module == "models" else _READ_ONCE,
+            (*(f"serve/test_{test}.py" for test in tests), "serve/test_batching.py"),
+            _READ_ONCE,
+            _BELOW_THE_SERVER,
         )
         for module, tests in _SERVER.items()
+    ),
+    *(
+        Target(f"serve/{module}.py", (f"serve/test_{module}.py",), below=_BELOW_THE_SERVER)
+        for module in _WITHOUT_MODELS
     ),
 )

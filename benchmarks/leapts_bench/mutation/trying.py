@@ -1,10 +1,11 @@
 """Trying faults: in copies of a process in which the tests are already collected, so that none costs a start.
 
 A fault in a function is put in by giving the function other code. One that takes effect while its module is read is
-put in before anything of LeapTS is, and the tests are collected on top of it.
+put in before that, and the tests are collected on top of it.
 """
 
 import ast
+import importlib
 import os
 import resource
 import signal
@@ -37,6 +38,14 @@ def try_all(target: Target, mutants: Sequence[Mutant], found: Found) -> None:
     Raises:
         RuntimeError: When the tests fail without any change, so that they would notice everything.
     """
+    _value(target, in_fork(partial(_try_all, target, mutants, found), seconds=36_000))
+
+
+def _try_all(target: Target, mutants: Sequence[Mutant], found: Found) -> None:
+    """In a copy that has read what the module is built on, which none of its faults can change."""
+    os.chdir(target.root)
+    for name in target.below:
+        importlib.import_module(name)
     source = target.source.read_text()
     early = [mutant for mutant in mutants if not mutant.in_function]
     late = [mutant for mutant in mutants if mutant.in_function]
@@ -121,14 +130,15 @@ class _Late(_Early):
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
         if self.target.first is not None:
-            first = next(item for item in session.items if item.name == self.target.first)
-            other = next(item for item in session.items if item.path != first.path)
-            first.config.hook.pytest_runtest_protocol(item=first, nextitem=other)
+            first = next(item for item in session.items if item.name.partition("[")[0] == self.target.first)
+            # As if anything of the session followed, so that what is made for all of it is kept, and nothing else.
+            first.config.hook.pytest_runtest_protocol(item=first, nextitem=session)
         ended = in_fork(partial(self._plain_run, session.items), seconds=3600)
         if ended.value is None or ended.value["failed"]:
             self.outcome = ended.error or f"{ended.value['failed'] if ended.value else ended} fails"
             return True
         seconds: dict[str, float] = ended.value["seconds"]
+        waits: dict[str, float] = ended.value["waits"]
         reached: dict[str, list[str]] = ended.value["reached"]
         functions = functions_of(self.target.source)
         files = {path: number for number, path in enumerate(dict.fromkeys(item.path for item in session.items))}
@@ -146,25 +156,26 @@ class _Late(_Early):
             if not parts:
                 self.outcome.append(mutant.number)
                 continue
-            expected = sum(seconds[test.nodeid] for test in tests)
-            trial = partial(self._trial, parts, tests, 10 + 3 * expected)
-            self.found(mutant, _verdict(in_fork(trial, seconds=60 + 5 * expected)))
+            trial = partial(self._trial, parts, tests, 10 + 3 * sum(seconds[test.nodeid] for test in tests))
+            by_the_clock = 20 + 5 * sum(waits[test.nodeid] for test in tests)
+            self.found(mutant, _verdict(in_fork(trial, seconds=by_the_clock)))
         return True
 
     def _plain_run(self, items: Sequence[pytest.Item]) -> dict[str, Any]:
-        """In a copy: how long each test takes and which lines it reaches, without any change."""
+        """In a copy: what each test takes, of the processor and by the clock, and which lines it reaches, unchanged."""
         self.coverage = coverage.Coverage(
             data_file=None, include=[str(self.target.source)], config_file=False, messages=False
         )
         self.coverage.start()
-        seconds = {}
+        seconds, waits = {}, {}
         for item, following in zip(items, [*items[1:], None], strict=True):
-            started = _processor_time()
+            started, began = _processor_time(), time.monotonic()
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            seconds[item.nodeid] = _processor_time() - started
+            seconds[item.nodeid], waits[item.nodeid] = _processor_time() - started, time.monotonic() - began
         self.coverage.stop()
         reached = self.coverage.get_data().contexts_by_lineno(str(self.target.source))
-        return {"failed": self.failed, "seconds": seconds, "reached": {str(line): reached[line] for line in reached}}
+        lines = {str(line): reached[line] for line in reached}
+        return {"failed": self.failed, "seconds": seconds, "waits": waits, "reached": lines}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
@@ -187,7 +198,7 @@ class _Late(_Early):
 
 
 def _from_the_start(target: Target, source: str, folder: Path) -> str | None:
-    """In a copy that has read nothing of LeapTS: the test that notices this source in place of the module's own.
+    """In a copy that has not read the module: the test that notices this source in place of the module's own.
 
     Only the nearest tests are asked, as all has to be made ready for them again.
     """

@@ -15,7 +15,7 @@ class ImpatientProtocol(HttpToolsProtocol):
     one could hold a connection for ever. Bodies have a time limit of their own.
     """
 
-    seconds: ClassVar[float] = 10.0
+    seconds: ClassVar[float]  # given by the server
     _patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:

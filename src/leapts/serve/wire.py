@@ -203,14 +203,11 @@ def described(served: Served, most_series: int = 100) -> ModelOut:
 
 
 def _arrays(values: list[list[float | None]]) -> Floats | list[Floats]:
-    """The histories: in one piece where they are of one length, which is the quickest."""
+    """The histories, NaN where a value is missing: in one piece where they are of one length, which is the quickest."""
     length = len(values[0])
     if any(len(one) != length for one in values):
         return [np.array(one, dtype=np.float64) for one in values]
-    try:
-        flat = np.fromiter(chain.from_iterable(values), np.float64, length * len(values))
-    except TypeError:  # some are missing, which takes a closer look
-        return np.array(values, dtype=np.float64)
+    flat = np.fromiter(chain.from_iterable(values), np.float64, length * len(values))
     return flat.reshape(-1, length)
 
 
