@@ -155,7 +155,7 @@ def costs(main: Results) -> str:
 def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
     """The finished runs that no suite names any more, so that a recipe replaced after its test was opened shows."""
     named = {entry.run.key for entries_ in suites.values() for entry in entries_}
-    lines = [line for key, line in done.items() if key not in named and "mse" in line["test"]]
+    lines = [line for key, line in done.items() if key not in named]
     if not lines:
         return "None: no recipe was replaced after a test had been opened with it."
     rows = [
@@ -164,8 +164,7 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
             str(line["run"]["horizon"]),
             line["run"]["model"].get("name", FULL),
             str(line["seed"]),
-            plain(line["test"]["mse"]),
-            plain(line["test"]["mae"]),
+            *_two_errors(line["test"]),
             f"`{line['commit'][:10]}`",
         ]
         for line in lines
@@ -174,7 +173,13 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
         "A search that was changed replaced the recipe of these runs, or a look at published settings corrected those "
     )
     said += "of a peer, after their test had been opened. They count nowhere above; why is in the decisions."
-    return f"{said}\n\n{table(['set', 'horizon', 'model', 'seed', 'MSE', 'MAE', 'commit'], rows)}"
+    headings = ["set", "horizon", "model", "seed", "MSE, or SMAPE on M4", "MAE, or MASE on M4", "commit"]
+    return f"{said}\n\n{table(headings, rows)}"
+
+
+def _two_errors(test: Line) -> list[str]:
+    names = ("smape", "mase") if "smape" in test else ("mse", "mae")
+    return [plain(test[name]) for name in names]
 
 
 def _pair(metric: str) -> list[str]:
