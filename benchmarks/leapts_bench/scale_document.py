@@ -171,7 +171,9 @@ _HOW = """
 Every process reads the same data and takes its share of each batch; gradients are added, weighted by the shares. So
 `batch_size` means what it always means, and the weights are those of one process up to the order of additions. The
 first process alone writes and speaks. When a process is lost the others end with one line; the same command with
-`--resume` goes on from the last checkpoint, with as many processes as you like.
+`--resume` goes on from the last checkpoint, with as many processes as you like. Processes of one machine talk where no
+other can reach them, unless `GLOO_SOCKET_IFNAME` names an interface; torchrun itself listens at every address of the
+machine while they run, which only a firewall can keep from others.
 
 In a program, `LeapTS.fit` joins a process group that is initialised already, by Ray Train
 ([examples/ray_training.py](../examples/ray_training.py)), Spark's TorchDistributor, or
@@ -182,6 +184,8 @@ In a program, `LeapTS.fit` joins a process group that is initialised already, by
 
     leapts predict model/ history/ --engine ray -o forecasts/              pip install 'leapts[ray]'
     leapts predict model/ history/ --engine ray --address auto -o forecasts/
+
+Without `--address`, Ray runs on this machine alone, and listens for nobody else.
 
 `history/` is a folder of Parquet files, long, in any order; `forecasts/` becomes one. All machines see both, and
 the model, under the same names. Where no series is in two files, as far as the files' own statistics tell (the first
