@@ -34,7 +34,7 @@ def serve(
     max_concurrent: Annotated[int, typer.Option(min=1, help="Forecasts at a time; others are told to retry.")] = 128,
     max_wait: Annotated[
         float, typer.Option(min=0.001, help="Seconds of work, or one request, to wait for; others are told to retry.")
-    ] = 0.02,
+    ] = 0.005,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to read a request, and to answer it.")] = 30.0,
     reload_every: Annotated[float, typer.Option(min=0.05, help="Seconds between looks at the folders.")] = 1.0,
     threads: options.Threads = 1,

@@ -26,7 +26,7 @@ class Limits:
     series: int = 2_000
     length: int = 100_000
     concurrency: int = 128
-    wait: float = 0.02
+    wait: float = 0.005
     tables: int = 4
     seconds: float = 30.0
     header_seconds: float = 10.0
