@@ -185,7 +185,8 @@ CAMPAIGNS = {
     "overload": Campaign(
         "Asked, by callers who do not wait for answers, for 2 and 10 times what it can do: whoever is accepted is "
         "answered within twice the unloaded time (99th percentile), the others get 503 as quickly, and a second later "
-        "all is as before. A server with little to do refuses at most one in twenty. A stop signal amid load leaves no request unanswered that the server had read.",
+        "all is as before. A server with little to do refuses at most one in twenty. A stop signal amid load leaves no "
+        "request unanswered that the server had read.",
         overload.UNITS,
         overload.run,
         0,
