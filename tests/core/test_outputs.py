@@ -59,9 +59,9 @@ def test_dense_and_sparse_agree_on_outputs_that_differ(schedule: str) -> None:
 
 
 def test_a_leap_writes_all_outputs_of_its_steps_and_of_no_others() -> None:
-    start, length = torch.tensor([0.0, 4.0]), torch.tensor([4.0, 2.0])
-    plain = soft_segment_mask(start, length, horizon=HORIZON, sharpness=0.5)
-    wide = soft_segment_mask(start, length, horizon=HORIZON, sharpness=0.5, outputs=OUTPUTS)
+    start, length, steps = torch.tensor([0.0, 4.0]), torch.tensor([4.0, 2.0]), torch.arange(float(HORIZON))
+    plain = soft_segment_mask(steps, start, length, sharpness=0.5)
+    wide = soft_segment_mask(steps.repeat_interleave(OUTPUTS), start, length, sharpness=0.5)
     assert torch.equal(wide.unflatten(1, (HORIZON, OUTPUTS)), plain.unsqueeze(2).expand(-1, -1, OUTPUTS))
 
 

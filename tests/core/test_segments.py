@@ -9,6 +9,7 @@ import leapts.core.segments as segments
 from leapts.core.segments import SegmentHeads, mask_table, remaining_mask, soft_segment_mask
 
 HORIZON = 12
+STEPS = torch.arange(float(HORIZON))
 
 
 @given(start=st.integers(0, HORIZON), length=st.floats(0.0, HORIZON), sharpness=st.floats(0.05, 3.0))
@@ -16,7 +17,7 @@ def test_gradient_of_the_mask_equals_the_closed_form_of_the_paper(start: int, le
     at = torch.tensor([float(start)], dtype=torch.float64)
     long = torch.tensor([length], dtype=torch.float64, requires_grad=True)
     jacobian = torch.autograd.functional.jacobian(
-        lambda x: soft_segment_mask(at, x, horizon=HORIZON, sharpness=sharpness), long
+        lambda x: soft_segment_mask(STEPS.double(), at, x, sharpness=sharpness), long
     ).flatten()
     steps = torch.arange(HORIZON, dtype=torch.float64)
     sigma = torch.sigmoid((length - (steps - start) - 0.5) / sharpness)
@@ -27,9 +28,10 @@ def test_gradient_of_the_mask_equals_the_closed_form_of_the_paper(start: int, le
 def test_mask_is_zero_before_the_start_and_crosses_one_half_at_the_end(
     start: int, length: int, sharpness: float
 ) -> None:
-    mask = soft_segment_mask(
-        torch.tensor([float(start)]), torch.tensor([float(length)]), horizon=HORIZON, sharpness=sharpness
-    )[0]
+    at, long = torch.tensor([float(start)]), torch.tensor([float(length)])
+    mask = soft_segment_mask(STEPS, at, long, sharpness=sharpness)[0]
+    if start == 0:
+        assert torch.equal(soft_segment_mask(STEPS, None, long, sharpness=sharpness)[0], mask)
     assert (mask[:start] == 0).all()
     assert (mask[start : start + length] > 0.5).all()
     assert (mask[start + length :] < 0.5).all()
@@ -38,15 +40,16 @@ def test_mask_is_zero_before_the_start_and_crosses_one_half_at_the_end(
 @given(start=st.integers(0, HORIZON), sharpness=st.floats(0.05, 3.0), outputs=st.integers(1, 3))
 def test_the_mask_of_all_that_remains_is_that_of_its_length(start: int, sharpness: float, outputs: int) -> None:
     at = torch.tensor([float(start)], dtype=torch.float64)
-    remaining = remaining_mask(at, horizon=HORIZON, sharpness=sharpness, outputs=outputs)
-    expected = soft_segment_mask(at, HORIZON - at, horizon=HORIZON, sharpness=sharpness, outputs=outputs)
+    steps = STEPS.double().repeat_interleave(outputs)
+    remaining = remaining_mask(steps, at, horizon=HORIZON, sharpness=sharpness)
+    expected = soft_segment_mask(steps, at, HORIZON - at, sharpness=sharpness)
     torch.testing.assert_close(remaining, expected)
 
 
 def test_a_finished_row_masks_to_zero() -> None:
-    mask = soft_segment_mask(torch.tensor([12.0]), torch.tensor([0.0]), horizon=HORIZON, sharpness=0.5)
+    mask = soft_segment_mask(STEPS, torch.tensor([12.0]), torch.tensor([0.0]), sharpness=0.5)
     assert torch.equal(mask, torch.zeros(1, HORIZON))
-    assert torch.equal(remaining_mask(torch.tensor([12.0]), horizon=HORIZON, sharpness=0.5), mask)
+    assert torch.equal(remaining_mask(STEPS, torch.tensor([12.0]), horizon=HORIZON, sharpness=0.5), mask)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -55,15 +58,15 @@ def test_the_table_holds_the_mask_of_every_start_and_length(dtype: torch.dtype) 
     start, end = (x.flatten() for x in torch.meshgrid(*[torch.arange(HORIZON + 1)] * 2, indexing="ij"))
     start, end = start[end > start], end[end > start]
     looked_up = table.until_end[HORIZON - end] * table.from_start[HORIZON - start]
-    computed = soft_segment_mask(start.to(dtype), (end - start).to(dtype), horizon=HORIZON, sharpness=0.5)
+    computed = soft_segment_mask(STEPS.to(dtype), start.to(dtype), (end - start).to(dtype), sharpness=0.5)
     torch.testing.assert_close(looked_up, computed)
 
 
 @pytest.mark.parametrize("outputs", [2, 3])
 def test_a_step_with_several_outputs_has_its_mask_for_each_of_them(outputs: int) -> None:
     start, length = torch.tensor([0.0, 4.0]), torch.tensor([3.0, 5.0])
-    mask = soft_segment_mask(start, length, horizon=HORIZON, sharpness=0.5)
-    several = soft_segment_mask(start, length, horizon=HORIZON, sharpness=0.5, outputs=outputs)
+    mask = soft_segment_mask(STEPS, start, length, sharpness=0.5)
+    several = soft_segment_mask(STEPS.repeat_interleave(outputs), start, length, sharpness=0.5)
     assert torch.equal(several.view(2, HORIZON, outputs), mask[:, :, None].expand(-1, -1, outputs))
     table = mask_table(HORIZON, 0.5, torch.float32, torch.device("cpu"))
     wide = mask_table(HORIZON, 0.5, torch.float32, torch.device("cpu"), outputs=outputs)

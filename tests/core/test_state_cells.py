@@ -137,7 +137,7 @@ def test_control_signal_and_increments_follow_the_paper() -> None:
     scale = torch.eye(3, dtype=torch.float64)
     segment = torch.randn(3, 5, dtype=torch.float64, generator=generator)
     previous = torch.randn(3, 4, dtype=torch.float64, generator=generator)
-    drive = control(Outcome(ratios, scale, segment), previous)
+    drive = control(Outcome(ratios[:, :1], ratios[:, 1:], scale, segment), previous)
     summary = torch.tanh(segment @ control.summary.weight.T)
     expected = torch.tanh(torch.cat([ratios, scale, summary], 1) @ control.signal.weight.T)
     torch.testing.assert_close(drive.control, expected)

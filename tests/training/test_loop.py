@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from leapts.assembly import build_model
 from leapts.config import ModelConfig, TrainingConfig
 from leapts.core import LeapTSModel
 from leapts.data.windows import AlignedWindows
 from leapts.errors import TrainingError
-from leapts.training import TrainingStep, mean_absolute_error, train
+from leapts.training import TrainingStep, clip_gradients, mean_absolute_error, train
 from leapts.training.loop import _seed, _WindowOrder
 
 LOOKBACK, HORIZON = 16, 8
@@ -80,6 +80,15 @@ def test_the_same_seed_trains_to_the_same_bits() -> None:
     one, other = _model(), _model()
     assert train(one, _waves(), _waves(200), _config()) == train(other, _waves(), _waves(200), _config())
     _assert_same_weights(one, other)
+
+
+@pytest.mark.parametrize(("most", "norm"), [(1.0, 1.0), (13.0, 13.0), (14.0, 13.0)])
+def test_a_gradient_is_shortened_to_the_longest_allowed_and_a_shorter_one_left_alone(most: float, norm: float) -> None:
+    layer = nn.Linear(1, 1)
+    layer.weight.grad, layer.bias.grad = torch.tensor([[12.0]]), torch.tensor([-5.0])
+    clip_gradients(layer, most)
+    expected = torch.tensor([12.0, -5.0]) * (norm / 13)
+    torch.testing.assert_close(torch.cat([layer.weight.grad.flatten(), layer.bias.grad]), expected)
 
 
 def test_a_step_is_adam_on_the_clipped_huber_gradient_at_a_falling_rate() -> None:

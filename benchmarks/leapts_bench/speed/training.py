@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from leapts.assembly import build_model
 from leapts.core import LeapTSModel
 from leapts.data.catalogue import find
-from leapts.training import TrainingStep, mean_absolute_error, train
+from leapts.training import TrainingStep, clip_gradients, mean_absolute_error, train
 from leapts_bench.execution import opened
 from leapts_bench.peers import PeerModel, build_peer, is_available
 from leapts_bench.protocol import Benchmark
@@ -73,7 +73,7 @@ def training_step(model: nn.Module, history: Tensor, future: Tensor) -> Action:
     def step() -> None:
         optimizer.zero_grad()
         F.huber_loss(model(history, generator), future, delta=0.5).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        clip_gradients(model, 1.0)
         optimizer.step()
 
     return step

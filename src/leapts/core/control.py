@@ -12,7 +12,8 @@ from leapts.core.layers import SquashedLinear
 class Outcome(NamedTuple):
     """What a leap did, as seen right after it."""
 
-    ratios: Float[Tensor, "rows 2"]  # of the horizon: what remains after this leap, and this leap's length
+    left: Float[Tensor, "rows 1"]  # as a share of the horizon, as the length is
+    length: Float[Tensor, "rows 1"]
     scale: Float[Tensor, "rows scales"]  # one-hot
     segment: Float[Tensor, "rows numbers"]  # as written, after the mask
 
@@ -39,6 +40,6 @@ class ControlSignal(nn.Module):
     def forward(self, outcome: Outcome, previous: Float[Tensor, "rows control"]) -> Drive:
         """The control signal and both increments, given the signal of the leap before (zero before the first)."""
         summary = self.summary(outcome.segment)
-        control = self.signal(torch.cat([outcome.ratios, outcome.scale, summary], 1))
-        elapsed = outcome.ratios[:, 1:].clamp(*self.temporal_clip)
+        control = self.signal(torch.cat([outcome.left, outcome.length, outcome.scale, summary], 1))
+        elapsed = outcome.length.clamp(*self.temporal_clip)
         return Drive(control, torch.cat([control - previous, elapsed], 1))

@@ -115,7 +115,7 @@ class LeapTSModel(nn.Module):
         history = history.transpose(0, 1)
         window = self.normalization(history)
         latent = self.layout.sort(self.encoder(window.values))
-        coarse, first = self.head(latent.flatten(0, 1)).tensor_split([self.shape.numbers], 1)
+        coarse, first = self.head(latent.flatten(0, 1)).split([self.shape.numbers, self.fusion.state_size], 1)
         sizes = self.layout.sizes(variates, batch)
         refined = self.fusion(coarse, first, sizes, luck, execution=execution, record=record)
 

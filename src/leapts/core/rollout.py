@@ -48,7 +48,10 @@ class Rollout(nn.Module):
         self.sharpness = sharpness
         self.outputs = outputs
         self.one_hot: Tensor
+        self.steps: Tensor
         self.register_buffer("one_hot", torch.eye(len(scheduler.grid)), persistent=False)
+        steps = torch.arange(self.horizon, dtype=self.one_hot.dtype).repeat_interleave(outputs)
+        self.register_buffer("steps", steps, persistent=False)
 
     def dense(
         self,
@@ -72,11 +75,9 @@ class Rollout(nn.Module):
             weights, length = self.scheduler.decide(hidden, remaining, luck)
             if leap == last:
                 length = remaining
-                mask = remaining_mask(start, horizon=self.horizon, sharpness=self.sharpness, outputs=self.outputs)
+                mask = remaining_mask(self.steps, start, horizon=self.horizon, sharpness=self.sharpness)
             else:
-                mask = soft_segment_mask(
-                    start, length, horizon=self.horizon, sharpness=self.sharpness, outputs=self.outputs
-                )
+                mask = soft_segment_mask(self.steps, start if leap else None, length, sharpness=self.sharpness)
             segment = self.heads.blend(hidden, weights) * mask
             written = segment if leap == 0 else written + segment
             if recorder is not None:
@@ -84,8 +85,8 @@ class Rollout(nn.Module):
             if leap == last and mover is None:
                 break
             start = start + length.detach()
-            ratios = torch.stack([self.horizon - start, length], 1) / self.horizon
-            drive = self.control(Outcome(ratios, weights, segment), control)
+            outcome = Outcome(self._share(self.horizon - start), self._share(length), weights, segment)
+            drive = self.control(outcome, control)
             if mover is not None:
                 mover.moved(leap, every_row, hidden, self.cell.contributions(state, drive, sizes))
             state, control = self.cell.advance(state, drive, sizes), drive.control
@@ -142,8 +143,12 @@ class Rollout(nn.Module):
         return written
 
     def _drive(self, landing: "_Landing") -> Drive:
-        ratios = torch.stack([landing.left, landing.length], 1) / self.horizon
-        return self.control.forward(Outcome(ratios, landing.scale, landing.segment), landing.control)
+        outcome = Outcome(self._share(landing.left), self._share(landing.length), landing.scale, landing.segment)
+        return self.control.forward(outcome, landing.control)
+
+    def _share(self, steps: Float[Tensor, "rows"]) -> Float[Tensor, "rows 1"]:
+        """As a share of the horizon."""
+        return (steps / self.horizon).unsqueeze(1)
 
     def _record_leap(
         self,

@@ -11,28 +11,33 @@ from leapts.core.layers import LinearBank, Mlp
 
 
 def soft_segment_mask(
-    start: Float[Tensor, "rows"], length: Float[Tensor, "rows"], *, horizon: int, sharpness: float, outputs: int = 1
+    steps: Float[Tensor, "numbers"],
+    start: Float[Tensor, "rows"] | None,
+    length: Float[Tensor, "rows"],
+    *,
+    sharpness: float,
 ) -> Float[Tensor, "rows numbers"]:
     """The soft mask of the paper over 0-based horizon steps: nothing before the start, fading out around the end.
 
-    Differentiable in the length; the start is a discrete cursor. A finished row (start = horizon) masks to zero. Where
-    a step has several outputs, its value stands for each of them.
+    Differentiable in the length; the start is a discrete cursor, and none where every row is at its first step. A
+    finished row (start = horizon) masks to zero. Where a step has several outputs, it stands in `steps` for each.
     """
-    offset = _steps(horizon, outputs, start) - start.detach().unsqueeze(1)
-    return torch.sigmoid((length.unsqueeze(1) - offset - 0.5) / sharpness) * (offset >= 0)
+    end = length if start is None else start.detach() + length
+    # Each is scaled before they meet: twice a vector is less work than once a matrix.
+    fade = torch.sigmoid((end / sharpness).unsqueeze(1) - (steps + 0.5) / sharpness)
+    return fade if start is None else fade * _from(steps, start)
 
 
 def remaining_mask(
-    start: Float[Tensor, "rows"], *, horizon: int, sharpness: float, outputs: int = 1
+    steps: Float[Tensor, "numbers"], start: Float[Tensor, "rows"], *, horizon: int, sharpness: float
 ) -> Float[Tensor, "rows numbers"]:
     """The soft mask of a segment that takes all that remains: all rows end, and fade out, at the same step."""
-    steps = _steps(horizon, outputs, start)
-    return torch.sigmoid((horizon - steps - 0.5) / sharpness) * (steps >= start.detach().unsqueeze(1))
+    return torch.sigmoid((horizon - steps - 0.5) / sharpness) * _from(steps, start)
 
 
-def _steps(horizon: int, outputs: int, like: Tensor) -> Float[Tensor, "numbers"]:
-    steps = torch.arange(horizon, dtype=like.dtype, device=like.device)
-    return steps if outputs == 1 else steps.repeat_interleave(outputs)
+def _from(steps: Float[Tensor, "numbers"], start: Float[Tensor, "rows"]) -> Float[Tensor, "rows numbers"]:
+    """One from the start on, zero before it; for whole numbers, in half the time of a comparison and a product."""
+    return (steps + 1 - start.detach().unsqueeze(1)).clamp(0, 1)
 
 
 class MaskTable(NamedTuple):

@@ -1,7 +1,7 @@
 """Fitting a model to windows: the loop, what it reports, and checkpoints that lose nothing."""
 
 from leapts.training.checkpoint import Checkpoint
-from leapts.training.loop import Progress, TrainingStep, WindowSource, mean_absolute_error, train
+from leapts.training.loop import Progress, TrainingStep, WindowSource, clip_gradients, mean_absolute_error, train
 from leapts.training.state import TrainingReport
 from leapts.training.workers import Alone, ProcessGroup, Workers
 
@@ -14,6 +14,7 @@ __all__ = [
     "TrainingStep",
     "WindowSource",
     "Workers",
+    "clip_gradients",
     "mean_absolute_error",
     "train",
 ]

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int64
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
 from leapts.config import TrainingConfig
 from leapts.core import LeapTSModel
@@ -189,9 +189,16 @@ def _learn(
     loss.backward()
     value = part.workers.averaged(loss, model.parameters(), part.weight)
     if math.isfinite(value):
-        torch.nn.utils.clip_grad_norm_(model.parameters(), config.gradient_clip)
+        clip_gradients(model, config.gradient_clip)
         optimizer.step()
     return value
+
+
+def clip_gradients(model: nn.Module, most: float) -> None:
+    """Shorten the gradient to this norm. Most of the time it is short enough, and to see that is all there is to do."""
+    norm = nn.utils.get_total_norm([each.grad for each in model.parameters() if each.grad is not None])
+    if norm > most:
+        nn.utils.clip_grads_with_norm_(model.parameters(), most, norm)
 
 
 def _share_of_learning_rate(progress: float) -> float:
