@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Float32, Float64, Int64
 from torch import Tensor
 
-from leapts.data.panel import Panel
+from leapts.data.panel import Panel, row_by_row
 from leapts.errors import DataError
 
 FLAT = 1e-12  # a deviation below this share of the mean is rounding noise: the series is constant
@@ -34,10 +34,10 @@ class Scaler:
             name = panel.series[int(lengths.argmin())]
             raise DataError(f"series {name!r} has no value in the training part; train on more of it")
         mean = _segment_mean(panel.values, panel.offsets)
-        centred = panel.values - mean.repeat_interleave(lengths)
+        centred = panel.values - row_by_row(mean, lengths)
         # Squares of tiny values would vanish. Brought near one by a power of two nothing does, and no bit changes.
         unit = _power_of_two_above(torch.segment_reduce(centred.abs(), "max", offsets=panel.offsets))
-        centred.div_(unit.repeat_interleave(lengths))
+        centred.div_(row_by_row(unit, lengths))
         deviation = _segment_mean(centred.square_(), panel.offsets).sqrt() * unit
         constant = deviation <= FLAT * mean.abs()
         return cls(mean, torch.where(constant, 1.0, deviation))
@@ -52,8 +52,8 @@ class Scaler:
     def transform(self, panel: Panel) -> Float32[Tensor, " rows"]:
         """The panel's values standardised, in float32; centred in float64 first, so that nothing is lost."""
         lengths = panel.lengths
-        centred = panel.values - self.mean.repeat_interleave(lengths)
-        return centred.div_(self.deviation.repeat_interleave(lengths)).float()
+        centred = panel.values - row_by_row(self.mean, lengths)
+        return centred.div_(row_by_row(self.deviation, lengths)).float()
 
     def inverse(
         self, values: Float[Tensor, "series *steps"], series: Int64[Tensor, " series"] | None = None
