@@ -10,7 +10,7 @@ from pathlib import Path
 
 Action = Callable[[], object]
 
-# A round of a candidate lasts at least so long, so that a single hiccup, and caches that still hold the candidate before,
+# A round of a candidate lasts at least so long, so that a single hiccup, and caches still full of the candidate before,
 # do not show.
 _LEAST_SECONDS = 0.2
 # One that takes longer than this is called twice and no more: what disturbs a clock is little beside it.
