@@ -20,9 +20,9 @@ from leapts_bench.runs import LeapTSDesign, Learning, Run
 
 FILE = Path(__file__).parent / "recipes.toml"
 
-_LEAN_WIDTH, _LEAN_LEAPS = 64, 2
-# What a lean form may cost on validation windows and still be the recipe.
-_LEAN_COSTS_AT_MOST = 1.015
+# Lean forms: their width, and what each may cost on validation windows, against the form before it, to be the recipe.
+LEAN_FORMS = {64: 1.015, 32: 1.005}
+_LEAN_LEAPS = 2
 
 _HEADER = "# Made from the search log by `leapts_bench search`: the best on validation windows. Not to be edited.\n\n"
 
@@ -48,12 +48,11 @@ class Recipe(Options):
         """The recipe with other options of the model, as an ablation wants."""
         return Recipe(model=LeapTSDesign(options={**self.model.options, **options}), training=self.training)
 
-    def lean(self) -> "Recipe":
-        """The same at a fraction of the time: a state of at most 64 numbers, and at most two leaps."""
+    def lean(self, width: int) -> "Recipe":
+        """The same at a fraction of the time: a state of at most so many numbers, and at most two leaps."""
         options = self.model.options
         scheduling = {**options.get("scheduling", {"kind": "hierarchical"}), "max_leaps": _LEAN_LEAPS}
-        width = min(_LEAN_WIDTH, options.get("hidden_size", _LEAN_WIDTH))
-        return self.changed({"hidden_size": width, "scheduling": scheduling})
+        return self.changed({"hidden_size": min(width, options.get("hidden_size", width)), "scheduling": scheduling})
 
 
 # Sets without a search of their own borrow from one of their kind.
@@ -82,7 +81,7 @@ def validations(line: Line) -> list[Line]:
 def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
     """The best of each set: among the trials with the most validation parts, whatever their length of training.
 
-    Where the lean form of the best was tried too and costs next to nothing, it is taken instead.
+    Where lean forms of the best were tried too and cost next to nothing, the leanest is taken instead.
     """
     by_set: dict[str, list[Line]] = defaultdict(list)
     for line in trials:
@@ -107,14 +106,17 @@ def write(trials: Iterable[Line]) -> None:
 
 
 def _taken(trials: Sequence[Line]) -> Line:
-    best = min(trials, key=_rank)
-    lean = [line for line in trials if _recipe(line) == _recipe(best).lean() and _is_as_good(line, best)]
-    return min(lean, key=_rank, default=best)
+    taken = min(trials, key=_rank)
+    for width, cost in LEAN_FORMS.items():
+        form = _recipe(taken).lean(width)
+        lean = [line for line in trials if _recipe(line) == form and _costs_at_most(cost, line, taken)]
+        taken = min(lean, key=_rank, default=taken)
+    return taken
 
 
-def _is_as_good(lean: Line, best: Line) -> bool:
-    same_parts = len(validations(lean)) == len(validations(best))
-    return same_parts and merit(lean) <= _LEAN_COSTS_AT_MOST * merit(best)
+def _costs_at_most(cost: float, lean: Line, taken: Line) -> bool:
+    same_parts = len(validations(lean)) == len(validations(taken))
+    return same_parts and merit(lean) <= cost * merit(taken)
 
 
 def _rank(line: Line) -> tuple[int, float]:

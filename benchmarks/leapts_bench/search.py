@@ -14,7 +14,7 @@ from leapts.data.catalogue import find
 from leapts_bench import results
 from leapts_bench.execution import trial
 from leapts_bench.protocol import folds
-from leapts_bench.recipes import Recipe, best_of, merit, validations
+from leapts_bench.recipes import LEAN_FORMS, Recipe, best_of, merit, validations
 from leapts_bench.runs import LeapTSDesign, Learning, Run
 from leapts_bench.suites import TIMED_SETS, look_back_of
 
@@ -80,9 +80,11 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
             best = sorted(lines)[: taken[rung]]
             survivors = [survivors[number] for _, number in best]
     if row.name in TIMED_SETS:
-        lean = best_of(row.name, results.read(log)).lean()
-        line = _tried(lean.run(row.name, input_size=look_back, horizon=horizon, seed=1), splits, len(taken) + 1, log)
-        tell(f"{row.name}, lean form of the best: {merit(line):.4f} {lean.model.options}")
+        best = best_of(row.name, results.read(log))
+        for rung, width in enumerate(LEAN_FORMS, len(taken) + 1):
+            lean = best.lean(width)
+            line = _tried(lean.run(row.name, input_size=look_back, horizon=horizon, seed=1), splits, rung, log)
+            tell(f"{row.name}, lean form of the best: {merit(line):.4f} {lean.model.options}")
 
 
 def candidates(dataset: str, variates: int) -> list[Recipe]:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 Action = Callable[[], object]
 
-# A round of a candidate lasts at least so long, so that the clock's grain and a single hiccup do not show.
-_LEAST_SECONDS = 0.05
-# One that takes longer is called twice and no more: what disturbs a clock is little beside it.
+# A round of a candidate lasts at least so long, so that a single hiccup, and caches still full of the candidate before,
+# do not show.
+_LEAST_SECONDS = 0.2
+# One that takes longer than this is called twice and no more: what disturbs a clock is little beside it.
 _SLOW_SECONDS = 10.0
 
 
