@@ -80,9 +80,9 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
             best = sorted(lines)[: taken[rung]]
             survivors = [survivors[number] for _, number in best]
     if row.name in TIMED_SETS:
-        best = best_of(row.name, results.read(log))
+        winner = best_of(row.name, results.read(log))
         for rung, width in enumerate(LEAN_FORMS, len(taken) + 1):
-            lean = best.lean(width)
+            lean = winner.lean(width)
             line = _tried(lean.run(row.name, input_size=look_back, horizon=horizon, seed=1), splits, rung, log)
             tell(f"{row.name}, lean form of the best: {merit(line):.4f} {lean.model.options}")
 
