@@ -13,6 +13,7 @@ pipeline gathers them, variate after variate.
 """
 
 import argparse
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
