@@ -19,6 +19,8 @@ _HORIZONS = (24, 48, 96, 192, 336, 720)
 _LOOKBACKS = (96, 192, 336, 512, 720)
 _LEAST_BYTES = 4_000_000
 _FEW_WINDOWS = 4  # of thousands of variates
+# Where the model itself changes with the size: untrained, each would take as many leaps as it happens to.
+_LEAPS = 4
 
 
 def growth(plan: Plan) -> Line:
@@ -26,8 +28,8 @@ def growth(plan: Plan) -> Line:
     tasks: dict[str, tuple[Sequence[int], Callable[[int], Action]]] = {
         "variates": (_VARIATES, lambda size: _forward(plan, variates=size, windows=_FEW_WINDOWS)),
         "variates, mixed": (_VARIATES, lambda size: _forward(plan, variates=size, windows=_FEW_WINDOWS, mixing="mlp")),
-        "horizon": (_HORIZONS, lambda size: _forward(plan, horizon=size)),
-        "look-back": (_LOOKBACKS, lambda size: _forward(plan, lookback=size)),
+        "horizon": (_HORIZONS, lambda size: _forward(plan, horizon=size, step=size // _LEAPS)),
+        "look-back": (_LOOKBACKS, lambda size: _forward(plan, lookback=size, step=HORIZON // _LEAPS)),
         "series of a ragged panel": (_SERIES, lambda size: _panel(plan, size)),
     }
     return {"tasks": [_grown(name, sizes, make, plan) for name, (sizes, make) in tasks.items()]}
@@ -65,9 +67,12 @@ def _forward(
     lookback: int = LOOKBACK,
     windows: int = WINDOWS,
     mixing: str = "none",
+    step: int | None = None,
 ) -> Action:
-    joint: dict[str, Any] = {"mixing": {"kind": mixing}, "n_series": variates} if mixing != "none" else {}
-    model = build_model(ModelConfig(h=horizon, input_size=lookback, **joint), seed=plan.seed)
+    options: dict[str, Any] = {"mixing": {"kind": mixing}, "n_series": variates} if mixing != "none" else {}
+    if step is not None:
+        options["scheduling"] = {"kind": "fixed", "step": step}
+    model = build_model(ModelConfig(h=horizon, input_size=lookback, **options), seed=plan.seed)
     history = random_walks(windows, variates, lookback, plan.seed)
     return lambda: model.forecast(history)
 

@@ -172,7 +172,10 @@ def _growth(figures: Line, threads: int) -> str:  # noqa: ARG001
         "Time and memory grow with the size to the power of the exponent, fitted over all sizes; *last*: between the "
     )
     said += "two largest, where fixed costs no longer hide anything. *Variates, mixed*: with the exchange between "
-    said += "variates, a product through at most 64 numbers. A ragged panel is timed from frame to frame."
+    said += (
+        "variates, a product through at most 64 numbers. Horizon and look-back: with four leaps each. A ragged panel "
+    )
+    said += "is timed from frame to frame."
     headings = ["what grows", "sizes", "exponent", "last", "of memory", f"at most {EXPONENT_LIMIT}", "ms", "MB"]
     return f"{said}\n\n{table(headings, rows)}"
 
