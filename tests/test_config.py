@@ -32,7 +32,7 @@ def test_defaults_are_the_papers_model() -> None:
         ({"hidden_size": 257}, ["hidden_size:", "256"]),
         ({"encoder_layers": 5}, ["encoder_layers:", "4"]),
         ({"hiden_size": 8}, ["hiden_size:", "not permitted"]),
-        ({"normalization": "median"}, ["normalization:", "'mean', 'last' or 'none'", "'median'"]),
+        ({"normalization": "median"}, ["normalization:", "'mean', 'last', 'shift' or 'none'", "'median'"]),
         ({"scheduling": {"kind": "greedy"}}, ["scheduling:", "hierarchical", "greedy"]),
         ({"scheduling": {"kind": "fixed"}}, ["scheduling.fixed.step:", "required"]),
         ({"scheduling": {"kind": "hierarchical", "temperature": 0}}, ["temperature:", "greater than 0"]),

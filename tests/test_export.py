@@ -112,7 +112,12 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "scheduling": {"kind": "fixed", "step": 4},
     },
     "pooled": {"mixing": "pooled", "normalization": "none", "scheduling": "none"},
-    "lstm": {"mixing": "none", "state": "lstm", "scheduling": {"kind": "flat", "max_leaps": 2}},
+    "lstm": {
+        "mixing": "none",
+        "normalization": "shift",
+        "state": "lstm",
+        "scheduling": {"kind": "flat", "max_leaps": 2},
+    },
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from leapts.data.catalogue import Dataset, find
@@ -16,10 +16,11 @@ from leapts.data.loading import load_dataset
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.data.splits import PanelSplit, split_by_sizes
-from leapts.data.windows import Windows
+from leapts.data.windows import WindowBatch, Windows
 from leapts.metrics import mase, naive_scale, smape
+from leapts.training import WindowSource
 from leapts_bench.runs import Unit
-from leapts_bench.scoring import Predictor
+from leapts_bench.scoring import Predicted, Predictor
 
 _ROWS_AT_A_TIME = 16384
 
@@ -32,6 +33,9 @@ _HORIZONS_TO_LEARN_FROM = {
     "M4-Daily": 10,
     "M4-Hourly": 10,
 }
+
+# Series change by some tenth of their level in a horizon: counted in that, what is learned is about one.
+_UNIT_OF_LEVEL = 0.1
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,13 @@ class M4Scores:
 
 @dataclass(frozen=True, eq=False)
 class M4Benchmark:
-    """The series of one frequency, scaled so that the loss is close to MASE, or to OWA."""
+    """The series of one frequency, scaled so that the loss is close to MASE, to OWA or to SMAPE."""
 
     dataset: Dataset
     panel: Panel
     split: PanelSplit
     scaler: Scaler
+    unit: Unit
     input_size: int
     horizon: int
     root: Path | None
@@ -64,15 +69,15 @@ class M4Benchmark:
     def variates(self) -> None:
         """None: every series for itself."""
 
-    def train(self) -> Windows:
+    def train(self) -> WindowSource:
         """Windows to learn from, the held-out horizon left out."""
         return self._windows(self.split.train, latest=self._latest)
 
-    def whole(self) -> Windows:
+    def whole(self) -> WindowSource:
         """Windows to learn from once everything is chosen: up to the ends of the training series."""
         return self._windows(self.panel, latest=self._latest)
 
-    def validation(self) -> Windows:
+    def validation(self) -> WindowSource:
         """The last horizon of every training series."""
         return self._windows(self.split.val, step=self.horizon)
 
@@ -94,11 +99,13 @@ class M4Benchmark:
     def _latest(self) -> int:
         return _HORIZONS_TO_LEARN_FROM[self.dataset.name] * self.horizon
 
-    def _windows(self, part: Panel, *, step: int = 1, latest: int | None = None) -> Windows:
+    def _windows(self, part: Panel, *, step: int = 1, latest: int | None = None) -> WindowSource:
         values = self.scaler.transform(part)
-        return Windows(values, part.offsets, self.input_size, self.horizon, step=step, pad_short=True, latest=latest)
+        windows = Windows(values, part.offsets, self.input_size, self.horizon, step=step, pad_short=True, latest=latest)
+        return LevelWindows(windows) if self.unit == "level" else windows
 
     def _scores(self, predictor: Predictor, known: Panel, ahead: Panel) -> M4Scores:
+        predictor = LevelPredictor(predictor) if self.unit == "level" else predictor
         tail = known.tail(self.input_size)
         windows = Windows(self.scaler.transform(tail), tail.offsets, self.input_size, 0, pad_short=True)
         parts = [
@@ -124,6 +131,43 @@ class M4Benchmark:
         return M4Scores(len(actual), smape(actual, forecast), scaled, leaps)
 
 
+@dataclass(frozen=True)
+class LevelWindows:
+    """Windows in units of the level of their own histories, so that an error counts as it does in SMAPE.
+
+    A scale of the whole series would not do: it knows of the values to come whether they are larger than those before.
+    """
+
+    windows: Windows
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
+        """The windows of these numbers."""
+        batch = self.windows.gather(index)
+        unit = _unit_of_level(batch.history)
+        return WindowBatch(batch.history / unit, batch.future / unit)
+
+
+@dataclass(frozen=True)
+class LevelPredictor:
+    """A predictor of windows in units of their level, asked in the units of the data."""
+
+    predictor: Predictor
+
+    def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
+        """The forecast of each window."""
+        unit = _unit_of_level(history)
+        forecast = self.predictor.predict(history / unit)
+        return Predicted(forecast.values * unit, forecast.leaps)
+
+
+def _unit_of_level(history: Float[Tensor, "batch variates lookback"]) -> Float[Tensor, "batch variates 1"]:
+    unit = _UNIT_OF_LEVEL * history.abs().mean(2, keepdim=True)
+    return torch.where(unit > 0, unit, 1.0)
+
+
 def prepare_m4(
     name: str, *, input_size: int, horizon: int, unit: Unit = "usual", root: Path | None = None
 ) -> M4Benchmark:
@@ -131,12 +175,19 @@ def prepare_m4(
     dataset = find(name)
     panel = load_dataset(dataset, root, part="train")
     split = split_by_sizes(panel, val_size=horizon, test_size=0, input_size=input_size)
-    fitted = Scaler.fit(split.train)
-    scale = _naive_errors(split.train, 1)
+    return M4Benchmark(
+        dataset, panel, split, _scaler(split.train, dataset, unit, input_size), unit, input_size, horizon, root
+    )
+
+
+def _scaler(train: Panel, dataset: Dataset, unit: Unit, input_size: int) -> Scaler:
+    if unit == "level":  # which windows find themselves, in the units of the data
+        return Scaler(torch.zeros(len(train)).double(), torch.ones(len(train)).double())
+    fitted = Scaler.fit(train)
+    scale = _naive_errors(train, 1)
     if unit == "owa":
-        scale = _costs_of_owa(split.train.tail(input_size), _naive_errors(split.train, dataset.season))
-    scaler = Scaler(fitted.mean, torch.where(scale > 0, scale, fitted.deviation))
-    return M4Benchmark(dataset, panel, split, scaler, input_size, horizon, root)
+        scale = _costs_of_owa(train.tail(input_size), _naive_errors(train, dataset.season))
+    return Scaler(fitted.mean, torch.where(scale > 0, scale, fitted.deviation))
 
 
 def _naive_errors(panel: Panel, season: int) -> Float64[Tensor, "series"]:

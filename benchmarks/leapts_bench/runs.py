@@ -16,8 +16,8 @@ from leapts.config import ModelConfig, Options, RootOptions, Size, TrainingConfi
 _KEY_LENGTH = 16
 
 # The usual unit is a series' deviation, or the error of its naive forecast where series have levels of their own. That
-# of OWA, for the latter alone, is what costs as much of OWA in every series.
-Unit = Literal["usual", "owa"]
+# of OWA, for the latter alone, is what costs as much of OWA in every series; the level is each window's own.
+Unit = Literal["usual", "owa", "level"]
 
 
 class LeapTSDesign(Options):

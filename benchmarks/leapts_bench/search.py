@@ -4,6 +4,7 @@ Candidates are drawn from a seed of the set's name, so a search that was stopped
 """
 
 import hashlib
+import itertools
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ LOG = "search.jsonl"
 # How many candidates a rung takes, after the anchors and the random ones of the first.
 _SURVIVORS = (5, 2)
 _RANDOM = 10
-_RAGGED_SURVIVORS = (2, 2)
+_RAGGED_SURVIVORS = (2, 2, 1)
 
 # Epochs of each rung: small sets need many, large ones show their order early.
 _EPOCHS = {
@@ -42,7 +43,7 @@ _EPOCHS = {
     # Some 500 and 2,000 steps; quarterly and monthly series, many and with seasons, go on getting better.
     "M4-Yearly": (1.0, 4.0),
     "M4-Quarterly": (0.4, 1.6, 4.0),
-    "M4-Monthly": (0.1, 0.4, 1.3),
+    "M4-Monthly": (0.1, 0.4, 1.3, 4.0),
     "M4-Weekly": (3.0, 12.0),
     "M4-Daily": (0.2, 0.8),
     "M4-Hourly": (0.8, 3.2),
@@ -79,12 +80,18 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
         if rung < len(taken):
             best = sorted(lines)[: taken[rung]]
             survivors = [survivors[number] for _, number in best]
+
+    def look(form: Recipe, what: str) -> None:
+        run = form.run(row.name, input_size=look_back, horizon=horizon, seed=1)
+        line = _tried(run, splits, len(taken) + 1, log)
+        tell(f"{row.name}, {what} form of the best: {merit(line):.4f} {form.model.options}")
+
+    if not ragged:
+        look(best_of(row.name, results.read(log)).shifted(), "shifted")
     if row.name in TIMED_SETS:
         winner = best_of(row.name, results.read(log))
-        for rung, width in enumerate(LEAN_FORMS, len(taken) + 1):
-            lean = winner.lean(width)
-            line = _tried(lean.run(row.name, input_size=look_back, horizon=horizon, seed=1), splits, rung, log)
-            tell(f"{row.name}, lean form of the best: {merit(line):.4f} {lean.model.options}")
+        for width in LEAN_FORMS:
+            look(winner.lean(width), "lean")
 
 
 def candidates(dataset: str, variates: int) -> list[Recipe]:
@@ -102,13 +109,21 @@ def candidates(dataset: str, variates: int) -> list[Recipe]:
 
 def ragged_candidates() -> list[Recipe]:
     """For very many series of their own levels: larger batches, and windows seen from their last value."""
-    return [
+    by_series = [
         Recipe(
             model=LeapTSDesign(options=_model(normalization="last", mixing="none", hidden_size=width)),
             training=Learning(batch_size=256, learning_rate=rate, huber_delta=delta, unit="owa"),
         )
         for width, rate, delta in ((64, 4e-3, 0.1), (64, 8e-3, 1.0), (128, 4e-3, 1.0), (128, 8e-3, 0.1))
     ]
+    by_window = [
+        Recipe(
+            model=LeapTSDesign(options=_model(normalization="shift", mixing="none", hidden_size=width)),
+            training=Learning(batch_size=256, learning_rate=rate, unit="level"),
+        )
+        for width, rate in itertools.product((64, 128), (4e-3, 8e-3))
+    ]
+    return by_series + by_window
 
 
 def _drawn(random_: random.Random, variates: int) -> Recipe:

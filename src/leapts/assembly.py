@@ -23,7 +23,7 @@ from leapts.core.controller import FlatScheduler, HierarchicalController
 from leapts.core.encoder import Encoder, MlpMixer, PooledMixer, VariateIdentity
 from leapts.core.fusion import CoarseOnly, Fusion, GatedFusion
 from leapts.core.model import LeapTSModel, WindowShape
-from leapts.core.normalization import by_last_value, by_mean, unnormalized
+from leapts.core.normalization import by_last_value, by_mean, shifted, unnormalized
 from leapts.core.rollout import Rollout
 from leapts.core.scales import ScaleGrid
 from leapts.core.schedulers import FixedStepScheduler, MonteCarloScheduler, Scheduler
@@ -32,7 +32,7 @@ from leapts.core.state_cells import ControlledCell, LongShortTermCell, Recurrent
 from leapts.core.vector_fields import FactoredField, FullField
 from leapts.errors import ConfigError
 
-_NORMALIZATIONS = {"mean": by_mean, "last": by_last_value, "none": unnormalized}
+_NORMALIZATIONS = {"mean": by_mean, "last": by_last_value, "shift": shifted, "none": unnormalized}
 
 # Beyond this many variates an exchange of full width costs more than the encoder it serves.
 _WIDEST_EXCHANGE = 64

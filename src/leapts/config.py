@@ -16,6 +16,10 @@ from leapts.errors import ConfigError
 
 Size = Annotated[int, Field(ge=1)]
 
+# What is taken out of a window before it is looked at: its mean and spread, its last value and spread, its last value
+# alone, or nothing.
+NormalizationName = Literal["mean", "last", "shift", "none"]
+
 
 class Options(BaseModel):
     """A frozen group of options; unknown names and impossible values are refused by name."""
@@ -130,7 +134,7 @@ class ModelConfig(RootOptions):
     hidden_size: Annotated[int, Field(ge=1, le=256)] = 64
     encoder_layers: Annotated[int, Field(ge=1, le=4)] = 2
     head_layers: Annotated[int, Field(ge=1, le=4)] = 1
-    normalization: Literal["mean", "last", "none"] = "mean"
+    normalization: NormalizationName = "mean"
     variate_identity: bool = Field(default=False, description="a learned vector for each variate")
     mixing: Mixing = NoMixing()
     scheduling: Scheduling = HierarchicalScheduling()

@@ -131,3 +131,27 @@ def test_an_error_costs_the_same_owa_in_every_series(data: M4Benchmark) -> None:
     halves = [owa.scaler.deviation.numpy() / naive, owa.scaler.deviation.numpy() / (level * (naive / level).mean())]
     np.testing.assert_allclose(sum(halves) / 2, 1.0)
     assert np.ptp(halves[0]) > 0.01
+
+
+def test_windows_in_units_of_their_level_are_forecast_and_scored_as_in_the_units_of_the_data(data: M4Benchmark) -> None:
+    level = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, unit="level", root=data.root)
+    assert level.test_scores(_Repeats()).smape == pytest.approx(data.test_scores(_Repeats()).smape, rel=1e-5)
+    index = torch.arange(len(level.train()))
+    ours, usual = level.train().gather(index), data.train().gather(index)
+    torch.testing.assert_close(ours.history.abs().mean(2), torch.full((len(index), 1), 10.0))
+
+    def in_spreads(history: Tensor, future: Tensor) -> Tensor:
+        return (future - history[..., -1:]) / history.std(2, keepdim=True)
+
+    torch.testing.assert_close(
+        in_spreads(ours.history, ours.future), in_spreads(usual.history, usual.future), rtol=1e-3, atol=1e-3
+    )
+
+
+def test_a_window_of_zeros_has_a_unit_all_the_same() -> None:
+    class Zeros:
+        def predict(self, history: Tensor) -> Predicted:
+            assert history.isfinite().all()
+            return Predicted(history[..., :HORIZON], None)
+
+    assert torch.equal(m4.LevelPredictor(Zeros()).predict(torch.zeros(2, 1, 60)).values, torch.zeros(2, 1, HORIZON))

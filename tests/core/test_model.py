@@ -106,6 +106,12 @@ def test_level_and_spread_of_the_data_carry_over_to_the_forecast(normalization: 
     torch.testing.assert_close(moved, 100 + 7 * model.forecast(history).values)
 
 
+@pytest.mark.parametrize("normalization", ["mean", "last", "shift"])
+def test_the_level_of_the_data_carries_over_to_the_forecast(normalization: str) -> None:
+    model, history = make_model(normalization=normalization).double(), make_history().double()
+    torch.testing.assert_close(model.forecast(100 + history).values, 100 + model.forecast(history).values)
+
+
 @EVERY_LEARNED_VARIANT
 def test_double_precision_agrees_with_single(schedule: str, state: str) -> None:
     model, history = make_model(schedule, state), make_history()

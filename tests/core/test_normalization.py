@@ -5,10 +5,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leapts.core.normalization import Normalization, by_last_value, by_mean, unnormalized
+from leapts.core.normalization import Normalization, by_last_value, by_mean, shifted, unnormalized
 from tests.core.variants import make_history
 
-ALL = [by_mean, by_last_value, unnormalized]
+ALL = [by_mean, by_last_value, shifted, unnormalized]
 ADAPTIVE = [by_mean, by_last_value]
 
 
@@ -26,10 +26,17 @@ def test_level_and_spread_of_a_window_vanish(normalization: Normalization, level
     torch.testing.assert_close(normalization(level + spread * history).values, normalization(history).values)
 
 
+@given(level=st.floats(-100, 100), spread=st.floats(0.1, 100))
+def test_a_shifted_window_loses_its_level_and_keeps_its_spread(level: float, spread: float) -> None:
+    history = make_history().double()
+    torch.testing.assert_close(shifted(level + spread * history).values, spread * shifted(history).values)
+
+
 def test_centers_are_the_mean_the_last_value_or_nothing() -> None:
     history = make_history().double()
     assert torch.equal(by_mean(history).center, history.mean(-1, keepdim=True))
     assert torch.equal(by_last_value(history).center, history[..., -1:])
+    assert torch.equal(shifted(history).center, history[..., -1:])
     assert torch.equal(unnormalized(history).values, history)
 
 

@@ -5,14 +5,14 @@ Importing this module makes the name known to neuralforecast's `load`.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import torch
 from torch import Generator, Tensor
 
 from leapts.assembly import build_model
-from leapts.config import ModelConfig
+from leapts.config import ModelConfig, NormalizationName
 from leapts.core import ScheduleTrace
 from leapts.core.fusion import CoarseOnly
 from leapts.errors import ConfigError, NotFittedError
@@ -78,7 +78,7 @@ class LeapTS(BaseModel):
         hidden_size: int = 64,
         encoder_layers: int = 2,
         head_layers: int = 1,
-        normalization: Literal["mean", "last", "none"] = "mean",
+        normalization: NormalizationName = "mean",
         scheduling: str | Mapping[str, Any] = "hierarchical",
         state: str | Mapping[str, Any] = "cde",
         control_size: int = 16,

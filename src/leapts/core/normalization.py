@@ -46,6 +46,12 @@ def by_last_value(history: Float[Tensor, "*rows lookback"]) -> NormalizedWindow:
     return NormalizedWindow((history - last) / scale, last, scale)
 
 
+def shifted(history: Float[Tensor, "*rows lookback"]) -> NormalizedWindow:
+    """Count from the window's last value, and keep its spread: for series whose swings say what comes next."""
+    last = history[..., -1:]
+    return NormalizedWindow(history - last, last, torch.ones_like(last))
+
+
 def unnormalized(history: Float[Tensor, "*rows lookback"]) -> NormalizedWindow:
     """Leave the window as it is: for bounded series whose absolute level carries meaning."""
     first = history[..., :1]
