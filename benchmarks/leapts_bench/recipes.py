@@ -24,10 +24,6 @@ FILE = Path(__file__).parent / "recipes.toml"
 LEAN_FORMS = {64: 1.015, 32: 1.005}
 _LEAN_LEAPS = 2
 
-# The share of the best's validation error that its shifted form must not exceed to be the recipe: a percent is what
-# seeds differ by.
-_SHIFTED_FORM = 0.99
-
 _HEADER = "# Made from the search log by `leapts_bench search`: the best on validation windows. Not to be edited.\n\n"
 
 
@@ -51,10 +47,6 @@ class Recipe(Options):
     def changed(self, options: dict[str, Any]) -> "Recipe":
         """The recipe with other options of the model, as an ablation wants."""
         return Recipe(model=LeapTSDesign(options={**self.model.options, **options}), training=self.training)
-
-    def shifted(self) -> "Recipe":
-        """The same with windows that are counted from their last value and keep their spread."""
-        return self.changed({"normalization": "shift"})
 
     def lean(self, width: int) -> "Recipe":
         """The same at a fraction of the time: a state of at most so many numbers, and at most two leaps."""
@@ -89,8 +81,7 @@ def validations(line: Line) -> list[Line]:
 def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
     """The best of each set: among the trials with the most validation parts, whatever their length of training.
 
-    Where the shifted form of the best was tried too and is clearly better, it is taken instead; and where lean forms
-    were tried that cost next to nothing, the leanest.
+    Where lean forms of the best were tried too and cost next to nothing, the leanest is taken instead.
     """
     by_set: dict[str, list[Line]] = defaultdict(list)
     for line in trials:
@@ -99,8 +90,8 @@ def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
 
 
 def best_of(dataset: str, trials: Iterable[Line]) -> Recipe:
-    """The recipe with the smallest validation error, lean or not; shifted where that is clearly better."""
-    return _recipe(_best([line for line in trials if line["run"]["dataset"] == dataset]))
+    """The recipe with the smallest validation error, lean or not."""
+    return _recipe(min((line for line in trials if line["run"]["dataset"] == dataset), key=_rank))
 
 
 def written(trials: Iterable[Line]) -> str:
@@ -115,32 +106,17 @@ def write(trials: Iterable[Line]) -> None:
 
 
 def _taken(trials: Sequence[Line]) -> Line:
-    taken = _best(trials)
+    taken = min(trials, key=_rank)
     for width, cost in LEAN_FORMS.items():
-        taken = _form_or(taken, _recipe(taken).lean(width), cost, trials)
+        form = _recipe(taken).lean(width)
+        lean = [line for line in trials if _recipe(line) == form and _costs_at_most(cost, line, taken)]
+        taken = min(lean, key=_rank, default=taken)
     return taken
 
 
-def _best(trials: Sequence[Line]) -> Line:
-    forms = [_recipe(line).shifted() for line in trials if not _is_shifted(line)]
-    best = min((line for line in trials if _recipe(line) not in forms), key=_rank)
-    return _form_or(best, _recipe(best).shifted(), _SHIFTED_FORM, trials)
-
-
-def _is_shifted(line: Line) -> bool:
-    recipe = _recipe(line)
-    return recipe == recipe.shifted()
-
-
-def _form_or(taken: Line, form: Recipe, cost: float, trials: Sequence[Line]) -> Line:
-    """The trial of a form of the best, where it costs at most that share of it."""
-    tried = [line for line in trials if _recipe(line) == form and _costs_at_most(cost, line, taken)]
-    return min(tried, key=_rank, default=taken)
-
-
-def _costs_at_most(cost: float, form: Line, taken: Line) -> bool:
-    same_parts = len(validations(form)) == len(validations(taken))
-    return same_parts and merit(form) <= cost * merit(taken)
+def _costs_at_most(cost: float, lean: Line, taken: Line) -> bool:
+    same_parts = len(validations(lean)) == len(validations(taken))
+    return same_parts and merit(lean) <= cost * merit(taken)
 
 
 def _rank(line: Line) -> tuple[int, float]:

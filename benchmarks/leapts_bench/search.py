@@ -80,18 +80,12 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
         if rung < len(taken):
             best = sorted(lines)[: taken[rung]]
             survivors = [survivors[number] for _, number in best]
-
-    def look(form: Recipe, what: str) -> None:
-        run = form.run(row.name, input_size=look_back, horizon=horizon, seed=1)
-        line = _tried(run, splits, len(taken) + 1, log)
-        tell(f"{row.name}, {what} form of the best: {merit(line):.4f} {form.model.options}")
-
-    if not ragged:
-        look(best_of(row.name, results.read(log)).shifted(), "shifted")
     if row.name in TIMED_SETS:
         winner = best_of(row.name, results.read(log))
-        for width in LEAN_FORMS:
-            look(winner.lean(width), "lean")
+        for rung, width in enumerate(LEAN_FORMS, len(taken) + 1):
+            lean = winner.lean(width)
+            line = _tried(lean.run(row.name, input_size=look_back, horizon=horizon, seed=1), splits, rung, log)
+            tell(f"{row.name}, lean form of the best: {merit(line):.4f} {lean.model.options}")
 
 
 def candidates(dataset: str, variates: int) -> list[Recipe]:

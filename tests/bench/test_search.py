@@ -9,7 +9,7 @@ from leapts_bench.execution import trial
 from leapts_bench.protocol import Benchmark
 from leapts_bench.recipes import FILE, Recipe, chosen, merit, written
 from leapts_bench.runs import LeapTSDesign, Run
-from leapts_bench.search import LOG, candidates, ragged_candidates
+from leapts_bench.search import LOG, candidates
 from tests.bench.conftest import tiny_run
 
 COMMITTED_LOG = Path(__file__).parents[2] / "benchmarks" / "results" / LOG
@@ -113,32 +113,9 @@ def test_a_search_of_a_timed_set_ends_with_the_lean_forms_of_its_best(folder: Pa
     for name in ("ETTh2", "ETTm1"):
         search.search(name, folder, tell=lambda _: None)
     timed, other = ([run for run in tried if run.dataset == name] for name in ("ETTh2", "ETTm1"))
-    assert len(timed) == len(other) + 2 == 16 + 5 + 2 + 1 + 2
-    finals = [Recipe(model=run.model) for run in timed[-5:-3] if isinstance(run.model, LeapTSDesign)]
-    forms = [[final.shifted().model, final.lean(64).model, final.lean(32).model] for final in finals]
-    assert [run.model for run in timed[-3:]] in forms
-
-
-@pytest.mark.parametrize(("error", "taken"), [(0.989, "shift"), (0.995, "last"), (1.2, "last")])
-def test_the_shifted_form_is_taken_where_it_is_clearly_better(error: float, taken: str) -> None:
-    best = Recipe(model=LeapTSDesign(options={"normalization": "last"}))
-    worse = Recipe(model=LeapTSDesign(options={"normalization": "mean"}))
-    lines = [
-        _line(recipe.run("COVID", input_size=36, horizon=24, seed=1), 2, error)
-        for recipe, error in ((worse, 1.1), (best, 1.0), (best.shifted(), error))
-    ]
-    assert chosen(lines)["COVID"].model.options["normalization"] == taken
-
-
-def test_a_candidate_that_is_shifted_from_the_start_is_one_like_the_others() -> None:
-    by_series, by_window = (
-        next(one for one in ragged_candidates() if one.training.unit == unit) for unit in ("owa", "level")
-    )
-    lines = [
-        _line(recipe.run("M4-Weekly", input_size=65, horizon=13, seed=1), 0, error)
-        for recipe, error in ((by_series, 1.0), (by_window, 0.999))
-    ]
-    assert chosen(lines)["M4-Weekly"] == by_window
+    assert len(timed) == len(other) + 2 == 16 + 5 + 2 + 2
+    finals = [Recipe(model=run.model) for run in timed[-4:-2] if isinstance(run.model, LeapTSDesign)]
+    assert [run.model for run in timed[-2:]] in [[final.lean(width).model for width in (64, 32)] for final in finals]
 
 
 def test_a_lean_recipe_is_never_wider_nor_longer_than_its_recipe() -> None:

@@ -47,7 +47,10 @@ def by_last_value(history: Float[Tensor, "*rows lookback"]) -> NormalizedWindow:
 
 
 def shifted(history: Float[Tensor, "*rows lookback"]) -> NormalizedWindow:
-    """Count from the window's last value, and keep its spread: for series whose swings say what comes next."""
+    """Count from the window's last value, and keep its spread: for windows in units of their own.
+
+    It does not carry over to swings that are wider than those it was learned on.
+    """
     last = history[..., -1:]
     return NormalizedWindow(history - last, last, torch.ones_like(last))
 

@@ -3,9 +3,8 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from leapts.config import NormalizationName
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError
 from leapts.forecaster import LeapTS
@@ -55,7 +54,7 @@ class Space:
         choices: dict[str, tuple[Any, ...]] = {
             "input_size": _lookbacks(picked, panel, model.h),
             "hidden_size": _HIDDEN_SIZES,
-            "normalization": get_args(NormalizationName),
+            "normalization": ("mean", "last", "none"),
             "mixing": ("none", "mlp") if len(panel) > 1 and panel.is_aligned else ("none",),
             "max_leaps": _MAX_LEAPS,
             "learning_rate": _LEARNING_RATES,
