@@ -5,6 +5,7 @@ Nth call of one kind, at which it is killed or told that the disk is full or bro
 must be one of the versions: the last that was finished, or the one in work.
 """
 
+import gc
 import os
 import shutil
 import signal
@@ -109,6 +110,7 @@ def strike(
 
 def _write_versions(operation: Operation, place: Path, writing: int) -> None:
     """In the copy. What is told goes into memory and then through the pipe by a call that is never struck."""
+    gc.disable()  # what the original left lying open would be closed by some of its copies, and not by others
     told = ""
     try:
         for version in range(1, operation.versions):
