@@ -56,7 +56,7 @@ class Recipe(Options):
 
 
 # Sets without a search of their own borrow from one of their kind.
-_KIN = {"ETTm2": "ETTm1", "Electricity": "Electricity7", "PEMS04": "SZ-taxi", "PEMS07": "SZ-taxi"}
+_KIN = {"Electricity": "Electricity7", "PEMS04": "SZ-taxi", "PEMS07": "SZ-taxi"}
 
 
 def recipe(dataset: str) -> Recipe:
