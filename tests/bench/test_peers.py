@@ -127,6 +127,44 @@ def test_published_settings_can_be_built(name: str, dataset: str) -> None:
     assert peer.forecast(torch.randn(1, variates, run.input_size)).values.shape == (1, variates, 12)
 
 
+def test_tide_at_its_published_layer_norm_is_linear_so_that_its_sizes_do_not_matter() -> None:
+    """Its last layer norm has a single number to normalise, which leaves nothing of what comes before it."""
+    pytest.importorskip("neuralforecast")
+    peer = build_peer("TiDE", {}, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
+    history = torch.randn(4, VARIATES, LOOKBACK)
+    peer(history, torch.Generator().manual_seed(1)).square().sum().backward()
+    learning = {
+        name
+        for name, weights in peer.named_parameters()
+        if weights.grad is not None and (weights.grad.abs() > 1e-3).any()
+    }
+    assert {name.removeprefix("network.module.") for name in learning} == {
+        "global_skip.weight",
+        "global_skip.bias",
+        "temporal_decoder.norm.bias",
+    }
+
+
+def test_a_standardised_peer_follows_the_level_and_the_spread_of_its_windows() -> None:
+    pytest.importorskip("neuralforecast")
+    sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": VARIATES}
+    peer = build_peer("TiDE", {"standardised": True}, **sizes, seed=1)
+    history = torch.randn(4, VARIATES, LOOKBACK)
+    plain = peer.forecast(history).values
+    torch.testing.assert_close(peer.forecast(5 + 2 * history).values, 5 + 2 * plain, rtol=1e-3, atol=1e-3)
+
+
+def test_a_set_without_settings_of_its_own_gets_as_many_steps_as_etth1() -> None:
+    """ILI is short: ten epochs of it would leave a peer untrained, whose authors never tuned it for that."""
+    windows = {"ILI": 617, "ETTh1": 8521}
+    for name in PEERS:
+        steps = {
+            dataset: peer_run(name, dataset, input_size=36, horizon=24).training.config(windows[dataset], 1).max_steps
+            for dataset in windows
+        }
+        assert (steps["ILI"] > steps["ETTh1"] / 2) == (name not in ("DLinear", "PatchTST", "TimesNet")), (name, steps)
+
+
 def test_the_suite_has_every_peer_where_the_paper_has_a_set_to_compare_on() -> None:
     suite = [(variant, run.dataset, run.horizon) for variant, run in entries("peers")]
     for name in CHEAP:
