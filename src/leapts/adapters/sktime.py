@@ -243,6 +243,7 @@ def _half_widths(scores: ConformalScores, level: Level) -> Tensor:
     try:
         return scores.half_widths(level)
     except DataError:
-        seen = scores.scores.where(scores.scores.isfinite(), 0).double()
-        spread = (seen.square().sum(1) / scores.counts[:, None].clamp(min=1)).sqrt()
-        return torch.maximum(NormalDist().inv_cdf(0.5 + level / 200) * spread, seen.amax(1))
+        seen, counts = scores.scores.double(), scores.counts
+        spread = torch.segment_reduce(seen.square(), "mean", lengths=counts, initial=0.0).sqrt()
+        farthest = torch.segment_reduce(seen, "max", lengths=counts, initial=0.0)
+        return torch.maximum(NormalDist().inv_cdf(0.5 + level / 200) * spread, farthest)
