@@ -1,6 +1,5 @@
 """The forecaster as people use it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,7 @@ import pytest
 import torch
 
 from leapts import ConfigError, DataError, LeapTS, NotFittedError, TrainingError
-from leapts.export import exported_program
 from leapts.forecaster import fitting
-from leapts.forecaster.arrays import ArrayForecaster
 from leapts.training import TrainingStep
 from tests.forecaster.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
 
@@ -499,24 +496,11 @@ def test_a_back_test_has_no_other_names_of_its_own(alias: str) -> None:
     assert list(frame.columns) == ["unique_id", "ds", "cutoff", "y", alias]
 
 
-@pytest.fixture
-def doubles() -> Iterator[None]:
-    """A program whose numbers are double by default."""
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
-
-
 @BOTH
-@pytest.mark.usefixtures("doubles", "few_recordings", "unchecked_shapes")
+@pytest.mark.usefixtures("doubles")
 def test_the_default_type_of_the_program_does_not_matter(kind: dict[str, Any]) -> None:
     model = make_forecaster(val_size=10, **kind).fit(make_frame())
     assert np.isfinite(model.predict(level=[50])["LeapTS-lo-50"]).all()
-    door = ArrayForecaster(model.fitted_, traced=True)
-    (forecast,) = door.forecast([door.read(["a", "b", "c"], np.ones((3, 20)))])
-    assert forecast.values.shape == (3, H)
-    windows = torch.zeros(4, model.fitted_.config.n_series or 1, LOOKBACK, dtype=torch.float32)
-    assert exported_program(model.fitted_).module()(windows)["forecast"].dtype == torch.float32
 
 
 def test_updates_are_fifths_of_the_first_fit_and_never_for_the_worse() -> None:
