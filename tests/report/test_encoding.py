@@ -36,6 +36,13 @@ def test_numbers_keep_a_thousandth_of_a_deviation(values: list[float], level: fl
     assert error <= 0.51 * spread / 1000 + 1e-9 * np.abs(array).max()
 
 
+@pytest.mark.parametrize("value", [0.1, -3e7, 0.0])
+def test_a_constant_series_leaves_room_for_its_forecast(value: float) -> None:
+    grid = _Grid(np.full(28, value))
+    ahead = np.array([0.224, 0.004, 0.312, 0.630]) * (abs(value) or 1.0)
+    assert _decoded(grid, grid.row(ahead)) == pytest.approx(ahead, abs=1e-3 * (abs(value) or 1.0))
+
+
 @given(st.lists(st.integers(1, 5), min_size=0, max_size=30), st.integers(-(10**12), 10**12))
 def test_stamps_read_back_from_their_runs(gaps: list[int], first: int) -> None:
     stamps = first + np.concatenate([[0], np.cumsum(gaps, dtype=np.int64)]).astype(np.int64)

@@ -213,7 +213,8 @@ def _complete(
         return values, offsets, none_lost
     if gaps.any():
         total = (int(gaps.sum()) + len(rows.stamps)) * width
-        if total > MOST_FILLING * values.size + 1000:
+        most = MOST_FILLING * values.size + 1000
+        if total > (most if options.most_values is None else min(most, options.most_values)):
             raise DataError(
                 f"{table.name}: filling the gaps at freq={quoted(freq)} would make {total:,} values of "
                 f"{values.size:,}; check the stamps (first {rows.stamp(0)}), or pass a longer freq="

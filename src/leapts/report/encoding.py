@@ -17,6 +17,7 @@ from leapts.core import ScheduleTrace
 from leapts.core.fusion import GatedFusion
 from leapts.core.scales import SCALE_NAMES
 from leapts.data.frequency import Stamps
+from leapts.data.scaling import FLAT
 from leapts.report.contents import NEVER_SEEN, Cutoff, Floats, Integers, ReportContents
 from leapts.report.measures import absolute_errors, measure_errors, measure_schedules
 
@@ -70,7 +71,9 @@ class _Grid:
     """The fineness of one series' numbers: multiples of a power of ten, counted from the middle."""
 
     def __init__(self, values: Floats) -> None:
-        spread = float(values.std()) or abs(float(values.mean())) or 1.0
+        size, spread = abs(float(values.mean())), float(values.std())
+        if spread <= FLAT * size:  # rounding noise: the series is constant
+            spread = size or 1.0
         self.digits = -math.floor(math.log10(spread / _FINENESS))
         self.unit = 10.0**-self.digits
         self.middle = round(float(np.median(values)) / self.unit)
