@@ -105,9 +105,8 @@ def _series(contents: ReportContents, clocks: list[list[int]]) -> list[dict[str,
                 "values": grid.row(values[part]),
                 "clock": known_clocks.setdefault(clock, len(known_clocks)),
                 "unseen": None if unseen == NEVER_SEEN else unseen,
-                "scale": 1.0,
                 "group": int(contents.groups[row]),
-                **{field: [None] * len(contents.cutoffs) for field in ("final", "coarse", "leaps", "error")},
+                **{field: [None] * len(contents.cutoffs) for field in ("scale", "final", "coarse", "leaps", "error")},
             }
         )
     clocks.extend(list(clock) for clock in known_clocks)
@@ -126,7 +125,7 @@ def _add_forecasts(
     leaps = None if forecast.trace is None else _leaps(forecast.trace)
     for place, row in enumerate(cutoff.rows.tolist()):
         record, grid = records[row], grids[row]
-        record["scale"] = _short(scale[place])
+        record["scale"][number] = _short(scale[place])
         record["final"][number] = grid.row(final[place])
         if coarse is not None and leaps is not None:
             # What the scheduling branch took away is small, and so is what it takes to write.
