@@ -78,7 +78,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> str:
 def test_the_page_in_the_docs_is_that_of_the_results_on_record(tmp_path: Path) -> None:
     """A setting that changes makes new runs: without this, the page would go on showing those of before."""
     root = Path(__file__).parents[2]
-    tables.write_page(root / "benchmarks" / "results", tmp_path / "benchmarks.md")
+    tables.write(root / "benchmarks" / "results", tmp_path / "benchmarks.md")
     shown = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert shown == (tmp_path / "benchmarks.md").read_text(encoding="utf-8"), "run: python -m leapts_bench table"
 
