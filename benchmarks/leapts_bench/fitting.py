@@ -12,6 +12,7 @@ from leapts.core import LeapTSModel, cluster_variates
 from leapts.data.windows import AlignedWindows
 from leapts.training import TrainingReport, WindowSource, train
 from leapts_bench.peers import PeerModel, build_peer
+from leapts_bench.peers.kernels import merge_kernels
 from leapts_bench.runs import LeapTSDesign, PeerDesign, Run
 from leapts_bench.scoring import Predicted, Predictor
 
@@ -96,7 +97,9 @@ def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel
             config = run.model.config(input_size=back, horizon=ahead, variates=variates)
             return build_model(config, seed=seed, clusters=_clusters(config, windows, seed))
         case PeerDesign(name=name, options=options):
-            return build_peer(name, options, input_size=back, horizon=ahead, variates=variates, seed=seed)
+            peer = build_peer(name, options, input_size=back, horizon=ahead, variates=variates, seed=seed)
+            merge_kernels(peer)
+            return peer
 
 
 def _asked(model: LeapTSModel | PeerModel) -> Predictor:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from leapts.data.borders import split_by_fractions
 from leapts.data.panel import Panel
@@ -15,6 +16,7 @@ from leapts_bench.__main__ import main
 from leapts_bench.fitting import fit
 from leapts_bench.peer_tables import peers
 from leapts_bench.peers import CHEAP, COSTLY, PEERS, build_peer, is_available, peer_run
+from leapts_bench.peers.kernels import MergedKernels, merge_kernels
 from leapts_bench.peers.neural import MODULES
 from leapts_bench.protocol import Benchmark, cut
 from leapts_bench.published import published
@@ -125,6 +127,69 @@ def test_published_settings_can_be_built(name: str, dataset: str) -> None:
     sizes = {"input_size": run.input_size, "horizon": run.horizon, "variates": variates}
     peer = build_peer(name, run.model.options, **sizes, seed=1)
     assert peer.forecast(torch.randn(1, variates, run.input_size)).values.shape == (1, variates, 12)
+
+
+def test_tide_at_its_published_layer_norm_is_linear_so_that_its_sizes_do_not_matter() -> None:
+    """Its last layer norm has a single number to normalise, which leaves nothing of what comes before it."""
+    pytest.importorskip("neuralforecast")
+    peer = build_peer("TiDE", {}, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
+    history = torch.randn(4, VARIATES, LOOKBACK)
+    peer(history, torch.Generator().manual_seed(1)).square().sum().backward()
+    learning = {
+        name
+        for name, weights in peer.named_parameters()
+        if weights.grad is not None and (weights.grad.abs() > 1e-3).any()
+    }
+    assert {name.removeprefix("network.module.") for name in learning} == {
+        "global_skip.weight",
+        "global_skip.bias",
+        "temporal_decoder.norm.bias",
+    }
+
+
+def test_a_standardised_peer_follows_the_level_and_the_spread_of_its_windows() -> None:
+    pytest.importorskip("neuralforecast")
+    sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": VARIATES}
+    peer = build_peer("TiDE", {"standardised": True}, **sizes, seed=1)
+    history = torch.randn(4, VARIATES, LOOKBACK)
+    plain = peer.forecast(history).values
+    torch.testing.assert_close(peer.forecast(5 + 2 * history).values, 5 + 2 * plain, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 24), (2, 12), (5, 5), (24, 1), (13, 17)])
+def test_merged_kernels_are_the_mean_of_the_kernels_and_learn_as_they_do(rows: int, columns: int) -> None:
+    kernels = nn.ModuleList(nn.Conv2d(2, 3, 2 * width + 1, padding=width) for width in range(6))
+    picture = torch.randn(4, 2, rows, columns)
+    each = torch.stack([kernel(picture) for kernel in kernels]).mean(0)
+    weights = list(kernels.parameters())
+    wanted = torch.autograd.grad(each.square().sum(), weights)
+    merged = MergedKernels(kernels)(picture)
+    torch.testing.assert_close(merged, each, rtol=1e-4, atol=1e-5)
+    for found, expected in zip(torch.autograd.grad(merged.square().sum(), weights), wanted, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_timesnet_with_merged_kernels_forecasts_as_the_package_does() -> None:
+    pytest.importorskip("neuralforecast")
+    sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": VARIATES}
+    peer = build_peer("TimesNet", SMALL["TimesNet"], **sizes, seed=1)
+    history = torch.randn(3, VARIATES, LOOKBACK)
+    plain, names = peer.forecast(history).values, list(peer.state_dict())
+    merge_kernels(peer)
+    assert any(isinstance(module, MergedKernels) for module in peer.modules())
+    assert list(peer.state_dict()) == names
+    torch.testing.assert_close(peer.forecast(history).values, plain, rtol=1e-4, atol=1e-5)
+
+
+def test_a_set_without_settings_of_its_own_gets_as_many_steps_as_etth1() -> None:
+    """ILI is short: ten epochs of it would leave a peer untrained, whose authors never tuned it for that."""
+    windows = {"ILI": 617, "ETTh1": 8521}
+    for name in PEERS:
+        steps = {
+            dataset: peer_run(name, dataset, input_size=36, horizon=24).training.config(windows[dataset], 1).max_steps
+            for dataset in windows
+        }
+        assert (steps["ILI"] > steps["ETTh1"] / 2) == (name not in ("DLinear", "PatchTST", "TimesNet")), (name, steps)
 
 
 def test_the_suite_has_every_peer_where_the_paper_has_a_set_to_compare_on() -> None:
