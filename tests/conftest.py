@@ -73,3 +73,11 @@ def unchecked_shapes() -> Iterator[None]:
     config.update("jaxtyping_disable", True)
     yield
     config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def doubles() -> Iterator[None]:
+    """A program whose numbers are double by default."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)

@@ -190,3 +190,9 @@ def test_the_example_forecasts_without_torch(joint: LeapTS, onnx_file: Path, tmp
     assert [(int(row["leap"]), row["scale"]) for row in rows] == [
         leaps[row["unique_id"], int(row["step"]) - 1] for row in rows
     ]
+
+
+@pytest.mark.usefixtures("doubles")
+def test_a_program_takes_single_precision_whatever_the_default() -> None:
+    program = exported_program(made(scheduling={"kind": "none"}, mixing={"kind": "none"}).fitted_)
+    assert program.module()(torch.zeros(4, 1, LOOKBACK, dtype=torch.float32))["forecast"].dtype == torch.float32

@@ -56,7 +56,7 @@ def test_steps_have_their_own_quantiles() -> None:
 def test_a_level_needs_exactly_so_many_windows(level: float, needed: int) -> None:
     assert windows_needed(level) == needed
     enough = pooled(normal(needed, 2, seed=0))
-    assert torch.equal(enough.half_widths(level), enough.scores[:, -1].double())
+    assert torch.equal(enough.half_widths(level), enough.scores[-1:].double())
     with pytest.raises(DataError, match=rf"needs {needed} held-out windows, and there are {needed - 1}; "):
         pooled(normal(needed - 1, 2, seed=0)).half_widths(level)
 
@@ -161,9 +161,10 @@ def test_groups_equal_a_loop_over_groups(members: list[int], limit: int) -> None
     groups = torch.tensor(members)
     residuals = normal(len(members), 2, seed=len(members)).float()
     scores = ConformalScores.fit(residuals, torch.ones(len(members)), groups, limit=limit)
+    parts = scores.scores.split(scores.counts.tolist())
     for group in range(max(members) + 1):
         own = residuals[groups == group].abs()
-        kept = scores.scores[group, : int(scores.counts[group])]
+        kept = parts[group]
         assert len(kept) == min(len(own), limit)
         assert bool((kept.diff(dim=0) >= 0).all())
         for step in range(2):
@@ -178,10 +179,30 @@ def test_series_have_their_own_group_when_all_have_windows_enough() -> None:
     assert not groups_by_series(torch.full((100_000,), 30), 18).any()
 
 
+def test_series_with_groups_of_their_own_leave_room_for_the_group_of_all() -> None:
+    h = 840
+    most = max(count for count in range(1300, 1400) if groups_by_series(torch.full((count,), 30), h).any())
+    assert (most + 1) * h * 30 <= intervals.MOST_SCORES < (most + 2) * h * 30
+
+
+def test_a_large_group_costs_small_ones_no_room() -> None:
+    groups = torch.cat([torch.arange(100).repeat_interleave(30), torch.full((3000,), 100)])
+    scores = ConformalScores.fit(normal(6000, 2, seed=8), torch.ones(6000, dtype=torch.float64), groups)
+    assert scores.counts.tolist() == [30] * 100 + [3000]
+    assert scores.scores.shape == (6000, 2)
+
+
+def test_scores_of_schema_1_are_read() -> None:
+    table = torch.tensor([[[1.0], [2.0], [3.0]], [[5.0], [torch.inf], [torch.inf]]])
+    read = ConformalScores.from_tensors({"scores": table, "counts": torch.tensor([3, 1])})
+    assert read.scores.flatten().tolist() == [1, 2, 3, 5]
+    assert read.counts.tolist() == [3, 1]
+
+
 def test_many_windows_are_sampled_the_same_way_every_time() -> None:
     residuals = normal(20_000, 2, seed=5)
     once, again = pooled(residuals), pooled(residuals)
-    assert once.scores.shape == (1, 4096, 2)
+    assert once.scores.shape == (4096, 2)
     assert torch.equal(once.scores, again.scores)
     assert not torch.equal(once.scores, pooled(residuals, seed=1).scores)
     # The true quantile of |N(0, 1)| at 90 % is 1.645; its sampling error here is 0.02.
@@ -291,12 +312,18 @@ def test_scores_survive_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "tensors",
     [
-        {"scores": torch.ones(1, 2, 3)},
+        {"scores": torch.ones(2, 3)},
+        {"scores": torch.ones(2, 3), "counts": torch.tensor([3])},
+        {"scores": torch.ones(2, 3), "counts": torch.tensor([3, -1])},
+        {"scores": torch.ones(2, 3), "counts": torch.tensor(2)},
+        {"scores": torch.ones(2), "counts": torch.tensor([2])},
+        {"scores": torch.ones(0, 3), "counts": torch.ones(0, dtype=torch.int64)},
+        {"scores": torch.tensor([[2.0], [1.0]]), "counts": torch.tensor([2])},
+        {"scores": torch.tensor([[2.0], [math.nan]]), "counts": torch.tensor([2])},
+        # As schema 1 had them.
         {"scores": torch.ones(1, 2, 3), "counts": torch.tensor([3])},
-        {"scores": torch.ones(2, 3), "counts": torch.tensor([2])},
-        {"scores": torch.ones(0, 2, 3), "counts": torch.ones(0, dtype=torch.int64)},
+        {"scores": torch.ones(1, 2, 3), "counts": torch.tensor([1])},
         {"scores": torch.tensor([[[2.0], [1.0]]]), "counts": torch.tensor([2])},
-        {"scores": torch.tensor([[[2.0], [math.nan]]]), "counts": torch.tensor([1])},
     ],
 )
 def test_tensors_that_are_no_scores_are_refused(tensors: dict[str, Tensor]) -> None:
@@ -311,10 +338,10 @@ def test_the_last_group_alone_has_its_own_scores() -> None:
     residuals = torch.tensor([[1.0], [2.0], [3.0], [9.0], [4.0], [5.0]])
     scores = ConformalScores.fit(residuals, torch.ones(6), torch.tensor([0, 0, 0, 1, 2, 2]))
     last = scores.of_last_group()
-    assert last.scores.tolist() == [[[4.0], [5.0]]]
+    assert last.scores.tolist() == [[4.0], [5.0]]
     assert last.counts.tolist() == [2]
     last.scores.zero_()
-    assert scores.scores[2, 0].item() == 4.0
+    assert scores.scores[4].item() == 4.0
 
 
 @pytest.mark.parametrize("windows", [1, 2, 9, 30, 400])
@@ -324,18 +351,20 @@ def test_the_level_that_is_offered_is_the_highest_in_tenths(windows: int) -> Non
 
 
 def test_one_score_is_a_score() -> None:
-    one = ConformalScores.from_tensors({"scores": torch.ones(1, 1, 1), "counts": torch.tensor([1])})
+    one = ConformalScores.from_tensors({"scores": torch.ones(1, 1), "counts": torch.tensor([1])})
     assert one.half_widths(50).item() == 1.0
 
 
 def test_as_many_groups_are_kept_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two series, and the group of all."""
     windows = torch.full((2,), intervals.WINDOWS_FOR_OWN_GROUP)
-    monkeypatch.setattr(intervals, "MOST_SCORES", 2 * 3 * intervals.WINDOWS_FOR_OWN_GROUP)
+    monkeypatch.setattr(intervals, "MOST_SCORES", 3 * 3 * intervals.WINDOWS_FOR_OWN_GROUP)
     assert groups_by_series(windows, 3).tolist() == [0, 1]
-    assert pooled(normal(4, 3, seed=0), groups=torch.tensor([0, 0, 1, 1])).counts.tolist() == [2, 2]
     assert groups_by_series(windows, 4).tolist() == [0, 0]
-    with pytest.raises(DataError, match="2 groups of 4 steps are too many"):
-        pooled(normal(4, 4, seed=0), groups=torch.tensor([0, 0, 1, 1]))
+    groups = torch.arange(3).repeat_interleave(50)
+    assert pooled(normal(150, 3, seed=0), groups=groups).counts.tolist() == [30] * 3
+    with pytest.raises(DataError, match="3 groups of 4 steps are too many"):
+        pooled(normal(150, 4, seed=0), groups=groups)
 
 
 @pytest.mark.parametrize(("windows", "level"), [(9, "90"), (6, "85.7"), (2, "66.6"), (1000, "99.9")])

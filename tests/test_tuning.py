@@ -193,6 +193,20 @@ def test_a_diverged_trial_counts_and_the_search_goes_on(frame: pd.DataFrame, mon
     assert [trial.validation is None for trial in result.trials] == [False, True, True]
 
 
+def test_a_trial_that_diverged_after_a_look_has_no_score(frame: pd.DataFrame) -> None:
+    def engine(panel: Panel, candidates: Iterator[Candidate]) -> Generator[Outcome, None, None]:
+        """The second diverges where it looked best."""
+        for number, candidate in enumerate(candidates):
+            if number == 1:
+                yield Outcome(candidate.number, (0.1,), None, diverged=True)
+            else:
+                yield fit_once(candidate, panel)
+
+    result = tune(quick(), frame, trials=3, engine=engine)
+    assert (result.trials[1].validation, result.trials[1].pruned) == (None, False)
+    assert result.validation == min(trial.validation for trial in result.trials if trial.validation is not None)
+
+
 def test_the_facade_has_the_manners_of_scikit_learn(frame: pd.DataFrame) -> None:
     model = make_forecaster(max_steps=5, model={"hidden_size": 8, "mixing": {"kind": "none"}}).fit(frame)
     twin = clone(model)

@@ -11,9 +11,9 @@ from leapts_bench.summary import Results, difference
 
 _SAID = """Each peer at its published settings (`benchmarks/leapts_bench/peers/settings.py`), one seed, under this
 harness's windows, scaling, training loop and scores. Amplifier and AMD are compact implementations of our own from
-their papers, the others neuralforecast's own modules; TiDE is a linear model at its published layer norm
-(`docs/decisions/peers.md`). LeapTS is with its recipe, as in the main results. In brackets: what the paper prints for
-that model."""
+their papers, AMD with a learning rate of our own; the others are neuralforecast's own modules. TiDE at its published
+layer norm is a linear model (`docs/decisions/peers.md`). LeapTS is with its recipe, as in the main results. In
+brackets: what the paper prints for that model."""
 
 
 def peers(of: Results) -> str:

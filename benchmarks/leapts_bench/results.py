@@ -10,13 +10,14 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 Line = dict[str, Any]
 
 _CODE = Path(__file__).parents[2]
+_PACKAGES = ("torch", "numpy", "neuralforecast")
 
 
 def append(path: Path, line: Line) -> None:
@@ -74,8 +75,15 @@ def provenance() -> Line:
     return {
         "commit": _git("rev-parse", "HEAD"),
         "changed": bool(changed),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("torch", "numpy")}},
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
     }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # needed by some peers alone
+        return None
 
 
 def _git(*arguments: str) -> str | None:

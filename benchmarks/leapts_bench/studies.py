@@ -97,13 +97,18 @@ def _ablation(of: Results, name: str, metric: str, variants: Sequence[str], *, w
 def _order(variants: Sequence[str], complete: Sequence[Sequence[float]]) -> str:
     if not complete:
         return f"The order of the variants: {NOT_RUN}."
-    means = [statistics.fmean(column) for column in zip(*complete, strict=True)]
+    # Ratios, so that a set of large errors does not speak for all of them.
+    ratios = [[values[place] / values[0] for values in complete] for place in range(1, len(variants))]
+    means = [statistics.geometric_mean(column) for column in ratios]
     gaps = ", ".join(
-        f"{variant} {percent(difference(mean, means[0]))}"
-        for variant, mean in zip(variants[1:], means[1:], strict=True)
+        f"{variant} {percent(difference(mean, 1.0))} (higher on {sum(ratio > 1 for ratio in column)})"
+        for variant, mean, column in zip(variants[1:], means, ratios, strict=True)
     )
-    holds = "is the best" if means[0] == min(means) else "is NOT the best"
-    return f"On the average of the {len(complete)} sets run in full the full model {holds}: against it, {gaps}."
+    holds = "is the best" if min(means) >= 1 else "is NOT the best"
+    count = len(complete)
+    return (
+        f"By the geometric mean over the {count} sets run in full the full model {holds}: against it, {gaps}. One seed."
+    )
 
 
 def sensitivity(of: Results) -> str:

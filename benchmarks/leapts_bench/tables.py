@@ -163,7 +163,7 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
         [
             line["run"]["dataset"],
             str(line["run"]["horizon"]),
-            line["run"]["model"].get("name", FULL),
+            _called(line["run"]["model"]),
             str(line["seed"]),
             *_two_errors(line["test"]),
             f"`{line['commit'][:10]}`",
@@ -176,6 +176,13 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
     said += "of a peer, after their test had been opened. They count nowhere above; why is in the decisions."
     headings = ["set", "horizon", "model", "seed", "MSE, or SMAPE on M4", "MAE, or MASE on M4", "commit"]
     return f"{said}\n\n{table(headings, rows)}"
+
+
+def _called(model: Line) -> str:
+    """A peer's name, or ours with the schedule that an ablation put in place of the usual one."""
+    kind = model.get("options", {}).get("scheduling", {}).get("kind", "hierarchical")
+    ours = FULL if kind == "hierarchical" else f"{FULL}, scheduling {kind}"
+    return str(model.get("name", ours))
 
 
 def _two_errors(test: Line) -> list[str]:

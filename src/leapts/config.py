@@ -202,7 +202,7 @@ class TrainingConfig(RootOptions):
         default=0.1, description="where the loss turns from squared to absolute, in standardised units"
     )
     gradient_clip: Annotated[float, Field(gt=0)] = 1.0
-    random_seed: Annotated[int, Field(ge=0)] = 1
+    random_seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
 
 def _parsed(parse: Callable[[str], Any], text: str, language: str) -> dict[str, Any]:

@@ -73,7 +73,8 @@ def exported_program(fitted: Fitted) -> torch.export.ExportedProgram:
             "a schedule drawn at random cannot be exported; fit with scheduling='hierarchical', 'flat' or 'fixed'"
         )
     # Two windows stand for any number: one alone would be taken for a constant.
-    example = torch.randn(2, config.n_series or 1, config.input_size, generator=torch.Generator().manual_seed(0))
+    shape = (2, config.n_series or 1, config.input_size)
+    example = torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float32)
     batch = {0: torch.export.Dim("batch")}
     with torch.no_grad():
         program = torch.export.export(_Graph(fitted.model).eval(), (example,), dynamic_shapes=(batch,), strict=False)

@@ -49,12 +49,12 @@ class ConformalScores:
     """What held-out forecasts were off by, sorted, for each group and step of the horizon.
 
     Attributes:
-        scores: Absolute residuals in units of scale, rising along the windows; groups with fewer windows than the
-            largest are filled up with infinities.
+        scores: Absolute residuals in units of scale: the windows of the first group, then those of the next, rising
+            along the windows of each.
         counts: How many windows each group has.
     """
 
-    scores: Float32[Tensor, "groups windows h"]
+    scores: Float32[Tensor, "windows h"]
     counts: Int64[Tensor, " groups"]
 
     @classmethod
@@ -89,20 +89,13 @@ class ConformalScores:
         groups = torch.zeros(count, dtype=torch.int64) if groups is None else groups
         if int(groups.min()) < 0:
             raise DataError(f"group {int(groups.min())} is not counted from 0")
-        group_count = int(groups.max()) + 1
-        room = MOST_SCORES // (group_count * h)
-        if room < WINDOWS_FOR_OWN_GROUP:
-            raise DataError(f"{group_count} groups of {h} steps are too many scores to keep; pool the groups")
-        chosen, place = _choose(groups, min(limit, room), seed)
+        chosen = _choose(groups, _affordable(limit, torch.bincount(groups), h), seed)
         units = scale.index_select(0, chosen).double()[:, None]
         scores = (residuals.index_select(0, chosen).double().abs() / units).float()
         if not bool(residuals.isfinite().all()) or not bool(scores.isfinite().all()):
             raise DataError("a residual is missing or infinite; score only windows whose actuals are known")
         groups = groups.index_select(0, chosen)
-        counts = torch.bincount(groups, minlength=group_count)
-        table = torch.full((group_count, int(counts.max()), h), torch.inf)
-        table[groups, place] = scores
-        return cls(table.sort(dim=1).values, counts)
+        return cls(_sorted_within(groups, scores), torch.bincount(groups))
 
     def half_widths(self, level: Level) -> Float64[Tensor, "groups h"]:
         """Half the width of the interval that covers `level` percent, in units of scale.
@@ -125,8 +118,8 @@ class ConformalScores:
                 f"level {_level_text(level)} needs {windows_needed(level)} held-out windows, and {found}; "
                 f"{lower}hold more windows out"
             )
-        index = (rank - 1)[:, None, None].expand(-1, 1, self.scores.shape[2])
-        return self.scores.gather(1, index).squeeze(1).double()
+        starts = self.counts.cumsum(0) - self.counts
+        return self.scores.index_select(0, starts + rank - 1).double()
 
     def around(
         self,
@@ -143,9 +136,9 @@ class ConformalScores:
             bounds: Which ones, from `interval_bounds` or `quantile_bounds`.
             groups: Which group each row belongs to; may be left out when there is only one.
         """
-        if point.shape[1] != self.scores.shape[2]:
+        if point.shape[1] != self.scores.shape[1]:
             raise DataError(
-                f"the forecast has {point.shape[1]} steps and the scores have {self.scores.shape[2]}; "
+                f"the forecast has {point.shape[1]} steps and the scores have {self.scores.shape[1]}; "
                 "calibrate with the same horizon"
             )
         if groups is None:
@@ -161,7 +154,8 @@ class ConformalScores:
 
     def of_last_group(self) -> "ConformalScores":
         """The scores of the last group alone."""
-        return ConformalScores(self.scores[-1:, : int(self.counts[-1])].clone(), self.counts[-1:].clone())
+        before = int(self.counts[:-1].sum())
+        return ConformalScores(self.scores[before:].clone(), self.counts[-1:].clone())
 
     def to_tensors(self) -> dict[str, Tensor]:
         """Plain tensors, to be saved as they are."""
@@ -177,19 +171,49 @@ class ConformalScores:
         missing = sorted({"scores", "counts"} - set(tensors))
         if missing:
             raise DataError(f"the conformal scores have no tensor {missing[0]!r}; save them again")
-        scores, counts = tensors["scores"], tensors["counts"]
-        fits = scores.dim() == 3 and scores.numel() > 0 and counts.shape == scores.shape[:1]
-        if not fits or not torch.equal(scores.sort(dim=1).values, scores) or not torch.equal(_known(scores), counts):
+        scores, counts = _without_filling(tensors["scores"], tensors["counts"])
+        if not _are_sorted_scores(scores, counts):
             raise DataError(
-                f"tensors of shape {list(scores.shape)} and {list(counts.shape)} are no sorted conformal scores; "
-                "save them again"
+                f"tensors of shape {list(tensors['scores'].shape)} and {list(counts.shape)} are no sorted conformal "
+                "scores; save them again"
             )
         return cls(scores.float(), counts.long())
 
 
-def _known(scores: Float[Tensor, "groups windows h"]) -> Int64[Tensor, " groups"]:
-    """How many windows of each group are not filled up."""
-    return scores.isfinite().all(dim=2).sum(dim=1)
+def _without_filling(scores: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores of model folders with schema 1, a table of groups filled up with infinities, as they are kept now."""
+    if scores.dim() != 3 or counts.shape != scores.shape[:1]:
+        return scores, counts
+    filled = torch.arange(scores.shape[1]) >= counts[:, None]
+    return (scores[~filled] if bool(scores[filled].isposinf().all()) else scores), counts
+
+
+def _are_sorted_scores(scores: Tensor, counts: Tensor) -> bool:
+    if scores.dim() != 2 or counts.dim() != 1 or scores.numel() == 0 or bool((counts < 0).any()):
+        return False
+    if int(counts.sum()) != len(scores) or not bool(scores.isfinite().all()):
+        return False
+    return torch.equal(_sorted_within(torch.arange(len(counts)).repeat_interleave(counts), scores), scores)
+
+
+def _sorted_within(groups: Int64[Tensor, " windows"], scores: Float[Tensor, "windows h"]) -> Float[Tensor, "windows h"]:
+    """The scores of each step rising within each group; groups rise already."""
+    rising, order = scores.sort(dim=0)
+    return rising.gather(0, groups[order].argsort(dim=0, stable=True))
+
+
+def _affordable(limit: int, counts: Int64[Tensor, " groups"], h: int) -> int:
+    """How many windows of each group may be kept.
+
+    Raises:
+        DataError: When so few that intervals would mean little.
+    """
+    if int(counts.clamp(max=limit).sum()) * h <= MOST_SCORES:
+        return limit
+    room = MOST_SCORES // (len(counts) * h)
+    if room < WINDOWS_FOR_OWN_GROUP:
+        raise DataError(f"{len(counts)} groups of {h} steps are too many scores to keep; pool the groups")
+    return min(limit, room)
 
 
 def windows_needed(level: Level) -> int:
@@ -208,7 +232,8 @@ def groups_by_series(windows: Int64[Tensor, " series"], h: int) -> Int64[Tensor,
         h: The horizon.
     """
     enough = bool((windows >= WINDOWS_FOR_OWN_GROUP).all())
-    fit = len(windows) * h * WINDOWS_FOR_OWN_GROUP <= MOST_SCORES
+    # Beside them goes a group of all, for series that were not there.
+    fit = (len(windows) + 1) * h * WINDOWS_FOR_OWN_GROUP <= MOST_SCORES
     return torch.arange(len(windows)) if enough and fit else torch.zeros(len(windows), dtype=torch.int64)
 
 
@@ -267,17 +292,14 @@ def coverage(lo: Float[Tensor, "*shape"], hi: Float[Tensor, "*shape"], actual: F
     return float(((lo <= actual) & (actual <= hi)).double().mean())
 
 
-def _choose(
-    groups: Int64[Tensor, " windows"], limit: int, seed: int
-) -> tuple[Int64[Tensor, " chosen"], Int64[Tensor, " chosen"]]:
-    """At most `limit` windows of each group at random, and their places 0, 1, 2 ... within it."""
+def _choose(groups: Int64[Tensor, " windows"], limit: int, seed: int) -> Int64[Tensor, " chosen"]:
+    """At most `limit` windows of each group at random, group by group."""
     shuffled = torch.randperm(len(groups), generator=torch.Generator().manual_seed(seed))
     order = shuffled[groups.index_select(0, shuffled).argsort(stable=True)]
     sizes = torch.bincount(groups)
     starts = sizes.cumsum(0) - sizes
     place = torch.arange(len(groups)) - starts.repeat_interleave(sizes)
-    kept = place < limit
-    return order[kept], place[kept]
+    return order[place < limit]
 
 
 def _share(level: Level) -> Fraction:

@@ -148,3 +148,24 @@ def test_a_horizon_that_the_data_have_reached_is_refused() -> None:
     forecaster.update(late.iloc[:2], update_params=False)
     with pytest.raises((ConfigError, NotImplementedError), match=r"fit again with this fh|in-sample"):
         forecaster.predict()
+
+
+def test_instances_keep_their_forecasts_when_an_update_sorts_them() -> None:
+    frame = make_frame({"b": 160, "a": 160})
+    frame.loc[frame["unique_id"] == "b", "y"] += 1000
+    panel = frame.set_index(["unique_id", "ds"])
+    known, new = panel[panel.groupby("unique_id").cumcount() < 150], panel[panel.groupby("unique_id").cumcount() >= 150]
+    joint = {"mixing": {"kind": "mlp"}, "variate_identity": True, "hidden_size": 8}
+    forecaster = LeapTSForecaster(**OPTIONS, model=joint).fit(known, fh=FH)
+    forecaster.update(new, update_params=False)
+    forecast = forecaster.predict()["y"].groupby(level=0).mean()
+    assert forecast["b"] > 900 > forecast["a"]
+    upper = forecaster.predict_interval(coverage=0.5)[("y", 0.5, "upper")].groupby(level=0).mean()
+    assert upper["b"] > 900 > upper["a"]
+
+
+def test_categories_without_a_series_are_none() -> None:
+    frame = make_frame()
+    frame["unique_id"] = pd.Categorical(frame["unique_id"], categories=["a", "b", "c", "nobody"])
+    forecaster = LeapTSForecaster(**OPTIONS, **SMALL).fit(frame.set_index(["unique_id", "ds"]), fh=FH)
+    assert len(forecaster.predict()) == 3 * H

@@ -75,6 +75,14 @@ def page(monkeypatch: pytest.MonkeyPatch) -> str:
     return tables.render({"main": MAIN, "ablation": ABLATION}, results.finished(GOLDEN))
 
 
+def test_the_page_in_the_docs_is_that_of_the_results_on_record(tmp_path: Path) -> None:
+    """A setting that changes makes new runs: without this, the page would go on showing those of before."""
+    root = Path(__file__).parents[2]
+    tables.write(root / "benchmarks" / "results", tmp_path / "benchmarks.md")
+    shown = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert shown == (tmp_path / "benchmarks.md").read_text(encoding="utf-8"), "run: python -m leapts_bench table"
+
+
 def test_the_page_of_fixed_results_is_the_one_on_record(page: str) -> None:
     assert page == (GOLDEN / "benchmarks.md").read_text(encoding="utf-8")
 

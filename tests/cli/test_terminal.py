@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from leapts.cli.frames import RowsOfEach, show_frame
 from leapts.cli.terminal import complain, show_table, write_bytes, write_json
 from tests.cli.conftest import FEW_STEPS, Leapts, environment, table
 
@@ -38,6 +40,13 @@ def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -
     assert "[red]markup[/red]" in " ".join(out.split())
     assert ":smile:" in out
     assert len(err.splitlines()) == 1
+
+
+def test_names_and_stamps_that_are_numbers_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame({"unique_id": [1001, 1001], "ds": [2025, 2026], "LeapTS": [12345.0, 2.5]})
+    show_frame(frame, RowsOfEach(2), hint="")
+    out = capsys.readouterr().out
+    assert "1001  2025  12,345" in " ".join(out.split()).replace(" ", "  ")
 
 
 def test_nasty_series_names_survive_a_round_trip(leapts: Leapts, tmp_path: Path) -> None:

@@ -53,3 +53,18 @@ def test_categories_without_a_row_are_no_series(categories: list[str]) -> None:
     panel = read_panel(frame)
     assert panel.series == ("a", "b")
     assert panel.values.tolist() == [4.0, 5.0, 6.0, 1.0, 2.0, 3.0]
+
+
+def test_a_column_of_stamps_is_the_time_before_one_that_may_be_a_series() -> None:
+    days = pd.date_range("2024-01-01", periods=3)
+    panel = read_panel(pd.DataFrame({"Datum": days, "T": [1.0, 2, 4], "RH": 5.0}))
+    assert panel.series == ("T", "RH")
+    assert read_panel(pd.DataFrame({"t": [1, 2, 3], "a": 1.0, "b": 2.0})).series == ("a", "b")
+
+
+def test_row_numbers_are_no_series() -> None:
+    days = pd.date_range("2024-01-01", periods=3)
+    for first in (0, 1):
+        with pytest.raises(DataError, match="column 'index' holds row numbers, not a series; drop it"):
+            read_panel(pd.DataFrame({"index": range(first, first + 3), "date": days, "a": 1.0}))
+    assert read_panel(pd.DataFrame({"index": [7.0, 7.5, 7.25], "date": days})).series == ("index",)

@@ -57,6 +57,23 @@ def test_spaces_around_names_are_no_part_of_them(tmp_path: Path) -> None:
     assert read_table(write(tmp_path, "a.csv", "ds, y \n1, 2\n")).columns == ["ds", "y"]
 
 
+def test_names_of_series_are_text_whatever_spaces_the_header_has(tmp_path: Path) -> None:
+    for header in ("ds, unique_id ,y", '"ds","unique_id","y"', "\ufeffds,unique_id,y"):
+        table = read_table(write(tmp_path, "a.csv", f"{header}\n1,007,2\n"))
+        assert table.column("unique_id").to_pylist() == ["007"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_as_they_may_and_blank_ones_count(tmp_path: Path, end: str) -> None:
+    lines = ["", "ds,y", "1,2", "", "", "2,3", "3,x", ""]
+    table = read_table(write(tmp_path, "a.csv", end.join(lines)))
+    assert table.column("ds").to_pylist() == [1, 2, 3]
+    assert [table.place(row) for row in range(3)] == ["line 3", "line 6", "line 7"]
+    plain = read_table(write(tmp_path, "a.csv", end.join(["ds,y", "1,2", "2,3", "", ""])))
+    assert plain.lines is None
+    assert plain.place(1) == "line 3"
+
+
 def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
     assert read_table(write(tmp_path, "a.csv", b"\xef\xbb\xbf" + TEXT.encode())).columns[0] == "unique_id"
 

@@ -24,6 +24,13 @@ def panel_of(series: list[list[float]]) -> Panel:
 SERIES = st.lists(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=12), min_size=1, max_size=5)
 
 
+@pytest.mark.parametrize("value", [0.1, -1e9, 1e-300])
+def test_a_constant_series_is_constant_however_long(value: float) -> None:
+    scaler = Scaler.fit(Panel.from_matrix(torch.full((2, 100_000), value, dtype=torch.float64)))
+    assert scaler.deviation.tolist() == [1, 1]
+    assert scaler.mean.tolist() == [value, value]
+
+
 @given(SERIES)
 def test_the_inverse_undoes_the_transform(series: list[list[float]]) -> None:
     panel = panel_of(series)

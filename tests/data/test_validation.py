@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -398,6 +399,40 @@ def test_a_short_series_is_named_with_what_it_lacks() -> None:
 def test_options_are_checked(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         PanelOptions(**changes)
+
+
+@pytest.mark.parametrize("first", ["01-Jul", "Jan-10", "Jul 4"])
+def test_stamps_without_a_year_are_refused(first: str, tmp_path: Path) -> None:
+    days = pd.date_range("2023-07-01", periods=365)
+    spelled = {"01-Jul": "%d-%b", "Jan-10": "%b-%y", "Jul 4": "%b %d"}[first]
+    rows = "".join(f"{day.strftime(spelled)},{row}\n" for row, day in enumerate(days))
+    with pytest.raises(DataError, match="has no readable time stamp at line 2"):
+        read_panel(csv(tmp_path, f"ds,y\n{rows}"))
+
+
+@pytest.mark.parametrize("offset", ["+01", " +01", "+0100", "+01:00", ".5+01"])
+def test_an_offset_may_be_hours_alone(offset: str) -> None:
+    """As PostgreSQL writes them."""
+    frame = pd.DataFrame({"ds": [f"2024-03-{day} 00:00:00{offset}" for day in range(10, 15)], "y": range(5)})
+    panel = read_panel(frame)
+    assert panel.zone == "UTC"
+    assert pd.Timestamp(panel.first[0]).hour == 23
+
+
+def test_months_written_as_integers_are_refused(tmp_path: Path) -> None:
+    path = csv(tmp_path, "ds,y\n202311,1\n202312,2\n202401,3\n")
+    with pytest.raises(DataError, match=r"integers that look like dates \(first 202311\)"):
+        read_panel(path)
+    steps = "".join(f"{step},1\n" for step in range(202301, 202314))
+    assert read_panel(csv(tmp_path, f"ds,y\n{steps}")).freq == 1
+
+
+def test_filling_makes_no_more_values_than_allowed() -> None:
+    frame = pd.DataFrame({"ds": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-20"]), "y": 1.0})
+    options = PanelOptions(fill="ffill", freq="D", most_values=20)
+    assert len(read_panel(frame, options).values) == 20
+    with pytest.raises(DataError, match="would make 20 values of 3"):
+        read_panel(frame, replace(options, most_values=19))
 
 
 def test_dates_written_as_integers_are_refused(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The door for arrays gives the numbers of `predict`, and refuses what it refuses."""
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -168,3 +170,16 @@ def test_without_scores_there_are_no_intervals(frame: pd.DataFrame) -> None:
     model = make_forecaster(**APART, val_size=0).fit(frame)
     with pytest.raises(ConfigError, match="calibrate"):
         _by_arrays(model, _histories(frame), bounds=interval_bounds([80]))
+
+
+def test_a_door_is_let_go_as_soon_as_nobody_holds_it(apart: LeapTS) -> None:
+    """A server exempts what it has at its start from the collection of garbage: nothing may wait for that."""
+    door = _door(apart)
+    door.require_levels(interval_bounds([80]))
+    kept = weakref.ref(door)
+    gc.disable()
+    try:
+        del door
+        assert kept() is None
+    finally:
+        gc.enable()

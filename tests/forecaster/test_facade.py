@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from leapts import ConfigError, DataError, LeapTS, NotFittedError, TrainingError
+from leapts.forecaster import fitting
 from leapts.training import TrainingStep
 from tests.forecaster.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
 
@@ -392,7 +393,7 @@ def test_intervals_are_measured_on_the_held_out_windows() -> None:
         actual = panel.tail(H + back).head(H).values.view(3, H)
         errors.append((fitted.forecast(known).values - actual).abs() / fitted.scaler.deviation[:, None])
     expected = torch.cat(errors).sort(0).values
-    torch.testing.assert_close(fitted.scores.scores[0].double(), expected, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(fitted.scores.scores.double(), expected, atol=1e-4, rtol=1e-4)
 
 
 def test_values_out_of_all_proportion_are_refused_by_name(apart: LeapTS) -> None:
@@ -406,6 +407,100 @@ def test_a_known_series_may_move_to_a_level_far_away(fitted: LeapTS) -> None:
     frame = make_frame()
     moved = frame.assign(y=frame["y"] + 1e8)
     np.testing.assert_allclose(fitted.predict(moved)["LeapTS"] - 1e8, fitted.predict(frame)["LeapTS"], atol=1e-5)
+
+
+def test_intervals_are_as_wide_at_a_level_far_away(apart: LeapTS) -> None:
+    frame = make_frame()
+    widths = []
+    for level in (0.0, 1e8):
+        model = LeapTS(**apart.get_params())
+        model._keep(apart.fitted_)
+        moved = frame.assign(y=frame["y"] + level)
+        forecast = model.calibrate(moved).predict(moved, level=[80])
+        widths.append(forecast["LeapTS-hi-80"] - forecast["LeapTS-lo-80"])
+    np.testing.assert_allclose(widths[1], widths[0], rtol=1e-4)
+
+
+def test_windows_to_calibrate_by_are_of_every_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every eighth window of hourly data would tell of three hours alone, and of the loud one never."""
+    monkeypatch.setattr(fitting, "_MOST_CALIBRATION_ROWS", 60)
+    stamps = pd.date_range("2024-01-01", periods=700, freq="h")
+    noise = np.random.default_rng(0).normal(size=700) * np.where(stamps.hour == 3, 10.0, 0.1)
+    model = make_forecaster(h=1, val_size=480, **APART).fit(pd.DataFrame({"unique_id": "a", "ds": stamps, "y": noise}))
+    scores = model.fitted_.scores
+    assert scores is not None
+    loud = int((scores.scores > 1).sum())
+    assert 0 < loud < len(scores.scores) / 4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_steps": 3.0},
+        {"batch_size": np.int64(8)},
+        {"learning_rate": "0.001"},
+        {"random_seed": 1.0},
+        {"pad_short": 1},
+        {"model": {"hidden_size": np.int64(8), "mixing": "none"}},
+    ],
+)
+def test_a_number_of_another_kind_is_that_number(options: dict[str, Any], tmp_path: Path) -> None:
+    given = {"max_steps": 3, **APART, **options}
+    model = make_forecaster(**given).fit(make_frame())
+    model.save(tmp_path / "model")
+    assert LeapTS.load(tmp_path / "model").predict().equals(model.predict())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"h": 7.5}, r"h=7\.5 should be a valid integer"),
+        ({"h": "x"}, "h='x' should be a valid integer"),
+        ({"model": 3}, "model=3 should be a valid dictionary"),
+        ({"model": {"mixing": True}}, "mixing: Input should be"),
+        ({"input_size": -8}, "input_size=-8 looks back on nothing"),
+        ({"random_seed": 2**70}, "random_seed: Input should be less than"),
+    ],
+)
+def test_an_option_that_cannot_be_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_forecaster(**options).fit(make_frame())
+
+
+@pytest.mark.parametrize(("length", "val_size"), [(160, 500), (12, 6)])
+def test_too_much_held_out_is_said_to_be(length: int, val_size: int) -> None:
+    with pytest.raises(DataError, match=rf"has {length} values, but val_size={val_size} .* hold out less"):
+        make_forecaster(val_size=val_size, input_size=None).fit(make_frame({"a": length}))
+
+
+def test_levels_come_as_a_list_of_any_kind(fitted: LeapTS) -> None:
+    some: Any = np.array([50])
+    single: Any = 50
+    half: Any = 0.5
+    pd.testing.assert_frame_equal(fitted.predict(level=some), fitted.predict(level=[50]))
+    with pytest.raises(ConfigError, match=r"level=50 is a single number; give a list of them: level=\[50\]"):
+        fitted.predict(level=single)
+    with pytest.raises(ConfigError, match=r"quantiles=0.5 is a single number"):
+        fitted.predict(quantiles=half)
+
+
+@pytest.mark.parametrize(("option", "column"), [("id_col", "unique_id"), ("time_col", "ds"), ("target_col", "y")])
+def test_a_column_named_as_the_cutoffs_is_refused_by_a_back_test(option: str, column: str) -> None:
+    with pytest.raises(ConfigError, match="a back-test has a column 'cutoff' of its own"):
+        make_forecaster(**{option: "cutoff"}).cross_validation(make_frame().rename(columns={column: "cutoff"}))
+
+
+@pytest.mark.parametrize("alias", ["series", "stamps"])
+def test_a_back_test_has_no_other_names_of_its_own(alias: str) -> None:
+    frame = make_forecaster(alias=alias, **APART).cross_validation(make_frame())
+    assert list(frame.columns) == ["unique_id", "ds", "cutoff", "y", alias]
+
+
+@BOTH
+@pytest.mark.usefixtures("doubles")
+def test_the_default_type_of_the_program_does_not_matter(kind: dict[str, Any]) -> None:
+    model = make_forecaster(val_size=10, **kind).fit(make_frame())
+    assert np.isfinite(model.predict(level=[50])["LeapTS-lo-50"]).all()
 
 
 def test_updates_are_fifths_of_the_first_fit_and_never_for_the_worse() -> None:

@@ -132,7 +132,7 @@ def test_weights_of_another_model_are_caught(saved: Path, tmp_path: Path) -> Non
 def test_a_newer_schema_asks_for_an_upgrade(saved: Path) -> None:
     config = json.loads((saved / CONFIG).read_text())
     (saved / CONFIG).write_text(json.dumps({**config, "schema": 99}))
-    with pytest.raises(ModelFileError, match=r"written by a newer LeapTS \(schema 99, this one knows 1\); upgrade"):
+    with pytest.raises(ModelFileError, match=r"written by a newer LeapTS \(schema 99, this one knows 2\); upgrade"):
         LeapTS.load(saved)
 
 

@@ -29,6 +29,14 @@ def test_a_recorded_pass_is_the_models_own(
         torch.testing.assert_close(found, model.forecast(windows).values, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.usefixtures("doubles")
+def test_a_pass_is_recorded_in_single_precision_whatever_the_default(frame: pd.DataFrame) -> None:
+    passes = TracedPasses(make_forecaster(**APART).fit(frame).fitted_.model, 1)
+    found = passes(torch.zeros(1, 1, LOOKBACK, dtype=torch.float32))
+    assert found is not None
+    assert found.dtype == torch.float32
+
+
 def test_what_was_not_recorded_is_left_to_the_model(frame: pd.DataFrame) -> None:
     passes = TracedPasses(make_forecaster(**APART).fit(frame).fitted_.model, 1)
     assert passes(torch.zeros(9, 1, LOOKBACK)) is None

@@ -4,7 +4,7 @@ import pytest
 
 from leapts import ConfigError, DataError, LeapTS
 from leapts.report import collect
-from leapts.report.measures import absolute_errors, measure_errors, measure_schedules
+from leapts.report.measures import _kind, absolute_errors, measure_errors, measure_schedules
 from tests.forecaster.frames import APART, JOINT, H, make_forecaster, make_frame
 
 
@@ -116,3 +116,13 @@ def test_series_with_too_little_history_join_at_later_cutoffs() -> None:
 def test_senseless_options_are_refused(model: LeapTS, data: pd.DataFrame) -> None:
     with pytest.raises(ConfigError, match="at least 1"):
         collect(model, data, cutoffs=0)
+
+
+def test_data_that_end_before_the_fit_did_were_learned_from(model: LeapTS, data: pd.DataFrame) -> None:
+    contents = collect(model, data.groupby("unique_id", sort=False).head(136), cutoffs=4)
+    assert (contents.unseen == -40).all()
+    assert {_kind(contents, 0, cutoff.after) for cutoff in contents.cutoffs} == {"learned"}
+
+
+def test_a_series_named_twice_is_shown_once(model: LeapTS, data: pd.DataFrame) -> None:
+    assert collect(model, data, cutoffs=1, series=["pears", "pears"]).panel.series == ("pears",)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from leapts import LeapTS
 from leapts.report import collect
 from leapts.report.encoding import _clock, _Grid, encoded, to_script_json
-from tests.forecaster.frames import APART, make_forecaster
+from tests.forecaster.frames import APART, make_forecaster, make_frame
 
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8))
@@ -34,6 +34,13 @@ def test_numbers_keep_a_thousandth_of_a_deviation(values: list[float], level: fl
     spread = array.std() or abs(array.mean()) or 1.0
     error = np.abs(_decoded(grid, grid.row(array)) - array).max()
     assert error <= 0.51 * spread / 1000 + 1e-9 * np.abs(array).max()
+
+
+@pytest.mark.parametrize("value", [0.1, -3e7, 0.0])
+def test_a_constant_series_leaves_room_for_its_forecast(value: float) -> None:
+    grid = _Grid(np.full(28, value))
+    ahead = np.array([0.224, 0.004, 0.312, 0.630]) * (abs(value) or 1.0)
+    assert _decoded(grid, grid.row(ahead)) == pytest.approx(ahead, abs=1e-3 * (abs(value) or 1.0))
 
 
 @given(st.lists(st.integers(1, 5), min_size=0, max_size=30), st.integers(-(10**12), 10**12))
@@ -82,3 +89,16 @@ def test_a_model_without_leaps_is_encoded_too(data: pd.DataFrame) -> None:
 def test_what_is_no_number_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         to_script_json({"x": value})
+
+
+def test_bands_of_a_series_that_is_new_are_those_of_predict_at_every_cutoff(model: LeapTS) -> None:
+    """Its scale is that of its history, which is another at each cutoff."""
+    growing = make_frame({"strange": 120})
+    growing["y"] *= np.linspace(1, 100, 120)
+    contents = collect(model, growing, cutoffs=4)
+    page = encoded(contents)
+    [series], level = page["series"], page["levels"].index(80)
+    for number, cutoff in enumerate(contents.cutoffs):
+        forecast = model.predict(growing.head(120 - cutoff.after), level=[80])
+        wide = np.array(page["widths"][level][series["group"]]) * series["scale"][number]
+        np.testing.assert_allclose(wide, forecast["LeapTS-hi-80"] - forecast["LeapTS"], rtol=1e-2)

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import pytest
 
 from leapts import LeapTS
 from leapts.report import collect, report_html, write_report
-from tests.forecaster.frames import make_forecaster
+from tests.forecaster.frames import APART, make_forecaster, make_frame
 from tests.report.browser import launched
 from tests.report.conftest import HOSTILE
 
@@ -268,3 +269,52 @@ def test_twenty_series_stay_under_half_a_megabyte() -> None:
     forecaster = make_forecaster(h=96, input_size=96, max_steps=1, model={"mixing": {"kind": "none"}, "hidden_size": 8})
     html = report_html(collect(forecaster.fit(frame), frame))
     assert len(html.encode()) < 500_000
+
+
+def _with_scripts(page: "Page", function: str, argument: list[float]) -> Any:
+    """What a function makes of its argument beside those of the page, which nobody outside of its script can call."""
+    folder = files("leapts.report") / "page"
+    scripts = "".join((folder / name).read_text() for name in ("data.js", "drawing.js"))
+    return page.evaluate(f"(argument) => {{ {scripts} return ({function})(argument); }}", argument)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (43988000000, -7, "4.399e+10"),
+        (1.234e-10, 12, "1.234e-10"),
+        (12346999, 0, "12,346,999"),
+        (1e16, -12, "1e+16"),
+        (0.5, 9, "0.5"),
+    ],
+)
+def test_numbers_keep_their_power_and_the_digits_that_tell_them_apart(
+    page: "Page", value: float, digits: int, text: str
+) -> None:
+    assert _with_scripts(page, "([value, digits]) => formatted(value, digits)", [value, digits]) == text
+
+
+def test_no_two_ticks_are_called_the_same(page: "Page") -> None:
+    script = "([low, high]) => { const t = niceTicks(low, high, 6); return t.ticks.map((x) => tickText(x, t.digits)); }"
+    for low, high in ((1234000, 1234500), (0, 5e6), (100000, 100010), (-3e9, 2e9), (0, 1e-3)):
+        ticks = _with_scripts(page, script, [low, high])
+        assert len(set(ticks)) == len(ticks) > 2
+
+
+def test_a_horizon_of_one_step_and_a_series_that_begins_late_can_be_seen(browser: "Browser", tmp_path: Path) -> None:
+    frame = make_frame({"a": 90, "late": 35})
+    frame["ds"] = frame.groupby("unique_id", sort=False).cumcount() + 1
+    frame.loc[frame["unique_id"] == "late", "ds"] += 55
+    model = make_forecaster(h=1, val_size=20, **APART).fit(frame)
+    page = browser.new_page()
+    page.goto(write_report(model, frame, tmp_path / "one.html", cutoffs=40).as_uri())
+    page.wait_for_selector("#chart .band")
+    box = page.locator("#chart .band").first.bounding_box()
+    assert box is not None
+    assert min(box["width"], box["height"]) > 1
+    labels = page.locator("#chart text").all_text_contents()
+    assert not [label for label in labels if re.fullmatch(r"[4-9]\d\.\d+", label)]  # no step between steps
+    _choose(page, "late")
+    page.locator("#cutoff").fill("0")
+    assert "NaN" not in (page.text_content("#cutoff-label") or "")
+    page.close()

@@ -73,3 +73,17 @@ def test_a_constant_series_without_intervals_can_be_drawn() -> None:
 def test_a_series_that_is_not_there_is_refused() -> None:
     with pytest.raises(DataError, match="the history has no series 'b'"):
         forecast_svg(*frames(), "b")
+
+
+def test_a_horizon_of_one_step_can_be_seen() -> None:
+    history, forecast, trace = frames()
+    trace = pd.DataFrame({"unique_id": "a", "cutoff": trace["cutoff"][0], "start": [0], "end": [1], "scale": ["short"]})
+    root = ElementTree.fromstring(forecast_svg(history, forecast.head(1), trace, "a"))
+    for shape in [*root.iter(f"{SVG}polyline"), *root.iter(f"{SVG}polygon")]:
+        places = {point.split(",")[0] for point in shape.get("points", "").split()}
+        assert len(places) > 1
+
+
+def test_the_history_is_drawn_in_the_order_of_time() -> None:
+    history, forecast, trace = frames()
+    assert forecast_svg(history[::-1], forecast, trace, "a") == forecast_svg(history, forecast, trace, "a")

@@ -11,6 +11,7 @@ from leapts.analysis import Embedding, VolatilityBin
 from leapts.report import plots
 from leapts.report.picture import COLOURS
 from leapts.training import TrainingReport
+from tests.forecaster.frames import APART, make_forecaster
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'leapts[plot]'")
 
@@ -166,3 +167,19 @@ def test_a_name_is_drawn_to_the_letter(model: LeapTS, data: pd.DataFrame, ax: An
     plots.plot_embedding(embedding, ax=ax)
     assert not any(text.get_parse_math() for text in ax.get_legend().get_texts())
     ax.figure.canvas.draw()
+
+
+def test_the_latest_history_is_drawn_whatever_the_order_of_its_rows(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
+    forecast, trace = model.predict(data, return_trace=True)
+    plots.plot_forecast(data[::-1], forecast, trace, "pears", ax=ax)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), data.loc[data["unique_id"] == "pears", "y"].tail(12))
+
+
+def test_a_horizon_of_one_step_has_a_mark_and_its_interval(data: pd.DataFrame, ax: Any) -> None:
+    model = make_forecaster(h=1, val_size=20, **APART).fit(data)
+    forecast, trace = model.predict(level=[80], return_trace=True)
+    plots.plot_forecast(data, forecast, trace, "pears", ax=ax)
+    own = forecast[forecast["unique_id"] == "pears"]
+    assert ax.lines[1].get_marker() == "o"
+    (low, high) = ax.collections[0].get_segments()[0][:, 1]
+    assert [low, high] == pytest.approx([own["LeapTS-lo-80"].item(), own["LeapTS-hi-80"].item()])

@@ -62,6 +62,7 @@ def test_hidden_files_are_nobodys_data(tmp_path: Path) -> None:
         ([["a", "c"], ["b"]], False),  # it cannot be known from the ends
         ([["a", "a", "a", "a"]], False),  # too large
         ([[1, 2], [3]], True),
+        ([[1, 2], ["a"]], False),  # names of two kinds cannot be compared
     ],
 )
 def test_files_of_whole_series_are_known_by_their_ends(tmp_path: Path, names: list[list[object]], whole: bool) -> None:

@@ -38,6 +38,12 @@ def test_the_schema_is_known_before_the_forecast(table: pa.Table, folders: Folde
     assert forecast_schema(table.schema, model, level=[80]) == predict_partition(table, model, level=[80]).schema
 
 
+def test_stamps_as_text_are_forecast_as_stamps(table: pa.Table, folders: Folders) -> None:
+    model = LeapTS.load(folders.model)
+    spelled = table.set_column(table.column_names.index("ds"), "ds", pc.strftime(table["ds"], "%Y-%m-%d"))
+    assert forecast_schema(spelled.schema, model) == predict_partition(spelled, model).schema
+
+
 def test_further_columns_are_left_out(table: pa.Table, folders: Folders) -> None:
     model = LeapTS.load(folders.model)
     wider = table.append_column("note", pa.array(["x"] * table.num_rows))

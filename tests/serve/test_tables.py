@@ -164,6 +164,8 @@ def test_a_table_may_have_a_hundred_columns_more_than_series(separator: bytes) -
         _narrow(b"\r\n " + separator.join([b"c"] * 106))
     assert refused.value.kind.name == "too-large"
     assert "--max-series" in refused.value.cure
+    with pytest.raises(Problem, match="the table has 106 columns"):
+        _narrow(b"\xef\xbb\xbf\n" + separator.join([b"c"] * 106))
 
 
 def test_quotation_marks_of_a_header_are_closed_in_it() -> None:

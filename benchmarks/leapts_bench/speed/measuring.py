@@ -14,7 +14,7 @@ from leapts_bench.speed.growth import growth
 from leapts_bench.speed.inference import inference
 from leapts_bench.speed.limit import limit
 from leapts_bench.speed.mass import mass
-from leapts_bench.speed.plan import Plan
+from leapts_bench.speed.plan import Plan, described
 from leapts_bench.speed.startup import startup
 from leapts_bench.speed.training import training
 
@@ -60,6 +60,7 @@ def _description(point: str, threads: int, plan: Plan) -> Line:
         "threads": threads,
         "plan": plan.to_dict(),
         "seed": plan.seed,
+        "runs": described(plan),
         **results.provenance(),
         "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": sys.platform},
         # A machine that does other work at the same time is no place to measure; this shows it.

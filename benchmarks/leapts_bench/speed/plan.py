@@ -18,6 +18,7 @@ from leapts_bench.suites import FULL
 
 LOOKBACK, HORIZON, WINDOWS = 96, 60, 32
 OURS = FULL
+MEASURED_SETS = ("ETTh1", "ETTh2", "Weather", "Electricity")
 PEERS = ("DLinear", "TSMixer", "iTransformer", "TimeMixer", "PatchTST", "TimesNet")
 
 
@@ -53,6 +54,17 @@ def theirs(name: str, dataset: str, plan: Plan) -> Run:
     run = peer_run(name, dataset, input_size=LOOKBACK, horizon=HORIZON, seed=plan.seed)
     short = run.training.model_copy(update={"epochs": 0.02, "looks": 1})
     return run.model_copy(update={"training": short}) if plan.is_quick else run
+
+
+def described(plan: Plan) -> dict[str, dict[str, Any]]:
+    """Whose figures they will be: for each set our recipe, and the settings of each peer."""
+    return {
+        dataset: {
+            OURS: ours(dataset, plan).model_dump(mode="json"),
+            **{name: theirs(name, dataset, plan).model_dump(mode="json") for name in PEERS},
+        }
+        for dataset in MEASURED_SETS
+    }
 
 
 @cache

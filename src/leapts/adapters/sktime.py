@@ -161,7 +161,14 @@ class LeapTSForecaster(BaseForecaster):
         return self._framed(fh, columns, torch.stack([quantile(each) for each in alpha], 1).numpy())
 
     def _forecast(self) -> PanelForecast:
-        return self.forecaster_.fitted_.forecast(_panel(_instances(self._history)))
+        """In the order of the history, which an update may have sorted; a joint model forecasts in its own."""
+        panel = _panel(_instances(self._history))
+        forecast = self.forecaster_.fitted_.forecast(panel)
+        place = {name: number for number, name in enumerate(forecast.panel.series)}
+        order = torch.tensor([place[name] for name in panel.series])
+        return PanelForecast(
+            panel=panel, values=forecast.values[order], coarse=None, scale=forecast.scale[order], trace=None
+        )
 
     def _framed(self, fh: ForecastingHorizon, columns: pd.Index, values: Values) -> pd.DataFrame:
         """Forecasts of [series, kinds, steps] as a frame; the columns are variables, and within them kinds."""
@@ -201,7 +208,7 @@ def _instances(y: pd.DataFrame) -> Instances:
         return [((), y)]
     levels = list(range(y.index.nlevels - 1))
     # A list of one level would give names in tuples, in some versions of pandas.
-    groups = y.groupby(level=levels if len(levels) > 1 else 0, sort=False)
+    groups = y.groupby(level=levels if len(levels) > 1 else 0, sort=False, observed=True)
     return [(key, part.droplevel([*levels])) for key, part in groups]
 
 
@@ -243,6 +250,7 @@ def _half_widths(scores: ConformalScores, level: Level) -> Tensor:
     try:
         return scores.half_widths(level)
     except DataError:
-        seen = scores.scores.where(scores.scores.isfinite(), 0).double()
-        spread = (seen.square().sum(1) / scores.counts[:, None].clamp(min=1)).sqrt()
-        return torch.maximum(NormalDist().inv_cdf(0.5 + level / 200) * spread, seen.amax(1))
+        seen, counts = scores.scores.double(), scores.counts
+        spread = torch.segment_reduce(seen.square(), "mean", lengths=counts, initial=0.0).sqrt()
+        farthest = torch.segment_reduce(seen, "max", lengths=counts, initial=0.0)
+        return torch.maximum(NormalDist().inv_cdf(0.5 + level / 200) * spread, farthest)

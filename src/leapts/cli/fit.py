@@ -61,6 +61,8 @@ def fit(
         raise ConfigError("--resume needs --checkpoint: the folder the interrupted run kept its state in")
     if checkpoint is not None and checkpoint.resolve() == out.resolve():
         raise ConfigError(f"--checkpoint and --out are both {out}; keep the state in another folder than the model")
+    if report is not None and out.resolve() in report.resolve().parents:
+        raise ConfigError(f"--report {report} is inside --out {out}, which holds the model alone; put it elsewhere")
     from leapts.files import claimed
     from leapts.forecaster.folder import require_place
 

@@ -41,7 +41,9 @@ def show_frame(frame: Any, rows: RowsOfEach, *, hint: str) -> None:
             continue
         seen[name] = seen.get(name, 0) + 1
         if seen[name] <= rows.count:
-            shown.append(list(record.values()))
+            values = list(record.values())
+            # Names and stamps are shown as they are, even if they are numbers: 2025, not 2,025.
+            shown.append([*map(str, values[:2]), *values[2:]])
     # Beside the forecast's own column its bounds need not repeat the name: `LeapTS`, `lo-80`, `hi-80`.
     own = f"{columns[2]}-" if len(columns) > 2 else ""
     show_table([name.removeprefix(own) for name in columns], shown)

@@ -77,6 +77,8 @@ def predict(
         require_writable(target)
     if trace is not None:
         require_writable(trace, TRACE_SUFFIXES)
+        if target is not None and target.resolve() == trace.resolve():
+            raise ConfigError(f"--output and --trace are both {trace}; give each a file of its own")
     options.use_threads(threads)
     forecaster = LeapTS.load(model)
     found = None if data is None else resolve(data)

@@ -13,7 +13,7 @@ from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table,
 from leapts.errors import ConfigError
 
 if TYPE_CHECKING:
-    from leapts.tuning import Engine, Tuned
+    from leapts.tuning import Engine, Trial, Tuned
 
 EXAMPLE = """\b
 Examples:
@@ -61,6 +61,8 @@ def tune(
     """Search for options that do better on held-out steps. What you give stays; what you leave out is searched."""
     if out is not None and not out.parent.is_dir():
         raise ConfigError(f"the folder {out.parent} does not exist; make it first")
+    if out is not None and out.is_dir():
+        raise ConfigError(f"--out {out} is a folder; name a file for the options, such as {out / 'best.toml'}")
     if engine == "local" and address is not None:
         raise ConfigError("--address goes with --engine ray; leave it out, or add it")
     if engine == "ray" and threads > 1:
@@ -139,9 +141,15 @@ def _show(found: "Tuned", out: Path | None, seconds: float, *, as_json: bool) ->
         return
     names = list(found.trials[0].options)
     rows = [
-        [trial.number, *(trial.options[name] for name in names), trial.validation, "cut short" if trial.pruned else ""]
+        [trial.number, *(trial.options[name] for name in names), trial.validation, _remark(trial)]
         for trial in found.trials
     ]
     show_table(["trial", *names, "off by", ""], rows)
     say(line)
     say(f"config    {out}")
+
+
+def _remark(trial: "Trial") -> str:
+    if trial.pruned:
+        return "cut short"
+    return "diverged" if trial.validation is None else ""

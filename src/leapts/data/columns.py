@@ -16,7 +16,8 @@ from leapts.data.reading import Table
 from leapts.data.wording import quoted
 from leapts.errors import DataError
 
-UTC_OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})$"
+# Z, +01:00, and after a time of day +0100 and +01 too.
+UTC_OFFSET = r"(?:[Zz]|[+-]\d{2}:\d{2}|:\d{2}(?:[.,]\d+)?\s*[+-]\d{2}(?:\d{2})?)$"
 _SHORTEST_MEAN_RUN = 4  # rows to a series, for runs to be worth looking for
 WRITE_ISO = "write time stamps as 2024-01-31 or 2024-01-31 13:00:00"
 
@@ -169,10 +170,13 @@ def _refuse_nulls(data: pa.ChunkedArray | pa.Array, table: Table, name: str, wha
 
 
 def _refuse_dates_as_integers(steps: npt.NDArray[Any], table: Table, name: str) -> None:
-    """Refuses 20240131 and the like, which would be steps with a gap after every month."""
-    if steps.min() < 1800_01_01 or steps.max() > 2200_12_31:
+    """Refuses 20240131, 202401 and the like, which would be steps with a gap after every month or year."""
+    if steps.min() >= 1800_01_01 and steps.max() <= 2200_12_31:
+        month, day = np.divmod(steps % 10_000, 100)
+    elif steps.min() >= 1800_01 and steps.max() <= 2200_12:
+        month, day = steps % 100, np.ones_like(steps)
+    else:
         return
-    month, day = np.divmod(steps % 10_000, 100)
     looks = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
     if looks.all():
         raise DataError(
@@ -216,7 +220,7 @@ def _parsed_by_convention(text: "pd.Series[str]", table: Table, name: str) -> "p
         warnings.simplefilter("ignore")
         day_first = pd.to_datetime(text, errors="coerce", dayfirst=True)
         month_first = pd.to_datetime(text, errors="coerce", dayfirst=False)
-    day_first, month_first = _without_zone(day_first), _without_zone(month_first)
+    day_first, month_first = _with_a_year(_without_zone(day_first)), _with_a_year(_without_zone(month_first))
     if not day_first.isna().any() and not month_first.isna().any() and not day_first.equals(month_first):
         row = int((day_first != month_first).to_numpy().argmax())
         raise DataError(
@@ -230,6 +234,11 @@ def _without_zone(stamps: "pd.Series[pd.Timestamp]") -> "pd.Series[pd.Timestamp]
     if isinstance(stamps.dtype, pd.DatetimeTZDtype) or stamps.dtype == object:
         return pd.Series(pd.NaT, index=stamps.index, dtype="datetime64[us]")
     return stamps
+
+
+def _with_a_year(stamps: "pd.Series[pd.Timestamp]") -> "pd.Series[pd.Timestamp]":
+    """01-Jul and Jan-24 are read as of the year 1, which is to say that they have none."""
+    return stamps.mask(stamps.dt.year == 1)
 
 
 def _numbers_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:

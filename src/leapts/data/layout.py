@@ -21,6 +21,7 @@ _DIGITS = re.compile(r"([0-9]+)")
 _TEXT_AND_NUMBER = r"^(?P<text>[^0-9]*)0*(?P<digits>[0-9]*)$"
 
 USUAL_TIME_NAMES = ("ds", "date", "datetime", "time", "timestamp", "year", "t", "index")
+_AMBIGUOUS_TIME_NAMES = ("year", "t", "index")  # may be a series, or row numbers, beside a column of stamps
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,15 @@ def _wide(table: Table, options: PanelOptions) -> Columns:
     values = np.empty((len(names), len(table)))
     for index, name in enumerate(names):
         values[index] = number_column(table, name)
+        if name.casefold() == "index" and len(table) > 1 and np.array_equal(values[index], _counted(values[index])):
+            raise DataError(f"{table.name}: column {quoted(name)} holds row numbers, not a series; drop it")
     codes = np.zeros(len(table), dtype=np.int32)
     return Columns(names, codes, _time(table, options, time_col), values, time_col, is_wide=True)
+
+
+def _counted(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Rows numbered on from the first value, where that is 0 or 1."""
+    return np.arange(len(values)) + (values[0] if values[0] in (0, 1) else np.nan)
 
 
 def _time(table: Table, options: PanelOptions, name: str) -> TimeColumn:
@@ -134,11 +142,13 @@ def _time_name(table: Table, options: PanelOptions) -> str | None:
     if options.time_col in table.columns:
         return options.time_col
     folded = {name.casefold(): name for name in reversed(table.columns)}
-    for usual in USUAL_TIME_NAMES:
-        if usual in folded:
-            return folded[usual]
+    usual = [name for name in USUAL_TIME_NAMES if name in folded]
+    if usual and usual[0] not in _AMBIGUOUS_TIME_NAMES:
+        return folded[usual[0]]
     temporal = [name for name in table.columns if pa.types.is_temporal(table.column(name).type)]
-    return temporal[0] if len(temporal) == 1 else None
+    if len(temporal) == 1:
+        return temporal[0]
+    return folded[usual[0]] if usual else None
 
 
 def _require(table: Table, option: str, name: str) -> None:

@@ -29,6 +29,7 @@ class PanelOptions:
         duplicates: What to do with rows that repeat a series and stamp.
         time: `calendar` takes the stamps as they are; `row` ignores them and numbers the rows of each series
             1, 2, 3 ... in the order they come, for data whose calendar is irregular by nature.
+        most_values: So many values there may be once gaps are filled; as many as the data bear, if left out.
     """
 
     id_col: str = "unique_id"
@@ -39,6 +40,7 @@ class PanelOptions:
     fill: Fill | None = None
     duplicates: Duplicates = "error"
     time: Time = "calendar"
+    most_values: int | None = None
 
     def __post_init__(self) -> None:
         for name, allowed in (("layout", Layout), ("duplicates", Duplicates), ("time", Time)):

@@ -6,7 +6,7 @@ import re
 import sys
 import zlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -38,6 +38,9 @@ _UNZIPPED_AT_A_TIME = 1 << 22
 _ALWAYS_UNZIPPED = 1 << 26  # bytes that are unpacked without asking
 _MOST_UNZIPPED = 100  # times the size of the packed data; tables of numbers reach ten or twenty
 _QUOTED = re.compile(rb'"(?:[^"]|"")*("|$)')
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_BLANK_LINE = re.compile(rb"\A(?:\xef\xbb\xbf)?[\r\n]|\n\r?\n|\r\r")
 NULL_SPELLINGS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
 
@@ -50,12 +53,14 @@ class Table:
         name: What messages call it: the file name, "standard input" or "the frame".
         kind: The kind of frame that came in, so that the same kind can come out.
         is_text: Whether the rows are lines of a text file, which readers count from 1 with the header first.
+        lines: The numbers of those lines, the header's first, where some lines are blank.
     """
 
     frame: nw.DataFrame[Any]
     name: str
     kind: FrameKind
     is_text: bool = False
+    lines: tuple[int, ...] | None = None
 
     @cached_property
     def columns(self) -> list[str]:
@@ -72,7 +77,9 @@ class Table:
 
     def place(self, row: int) -> str:
         """Where a reader finds the row: the line of a text file, the position in a frame."""
-        return f"line {row + 2}" if self.is_text else f"row {row} (counted from 0)"
+        if not self.is_text:
+            return f"row {row} (counted from 0)"
+        return f"line {row + 2 if self.lines is None else self.lines[row + 1]}"
 
     def series(self, name: str) -> nw.Series[Any]:
         """One column as the frame has it."""
@@ -221,17 +228,20 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
             f"{name}: line {line} holds byte 0x{content[error.start]:02x}, which is not UTF-8; "
             "save it as UTF-8 (iconv -f LATIN1 -t UTF-8, if it came from an old spreadsheet)"
         ) from None
-    header, _, rest = content.strip().partition(b"\n")
+    header, *rest = _LINE_END.split(content.removeprefix(BYTE_ORDER_MARK).strip(), maxsplit=1)
     if not rest:
         raise DataError(f"{name} has a header but no rows; it needs at least one")
+    delimiter = _delimiter(header)
+    # Spaces around the names in a header are no part of them, but are to the parser.
+    ids = {id_col, *(cell for cell in header.decode().split(delimiter) if cell.strip() == id_col)}
     try:
         frame = pa.csv.read_csv(
             io.BytesIO(content),
             read_options=pa.csv.ReadOptions(use_threads=False),
             # Lines may go on within quotes; to look for that takes longer, so only where there are any.
-            parse_options=pa.csv.ParseOptions(delimiter=_delimiter(header), newlines_in_values=b'"' in content),
+            parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in content),
             convert_options=pa.csv.ConvertOptions(
-                column_types={id_col: pa.dictionary(pa.int32(), pa.string())},
+                column_types=dict.fromkeys(ids, pa.dictionary(pa.int32(), pa.string())),
                 null_values=NULL_SPELLINGS,
             ),
         )
@@ -241,7 +251,14 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
             "every line needs as many values as the header, and every quotation mark another that closes it"
         ) from error
     frame = frame.rename_columns([column.strip() for column in frame.column_names])
-    return _table(frame, name, kind="pandas", is_text=True)
+    return replace(_table(frame, name, kind="pandas", is_text=True), lines=_line_numbers(content))
+
+
+def _line_numbers(content: bytes) -> tuple[int, ...] | None:
+    """Of the lines that are not blank; none where no blank line comes before another, as is usual."""
+    if not _BLANK_LINE.search(content.rstrip()):
+        return None
+    return tuple(number for number, line in enumerate(content.splitlines(), start=1) if line)
 
 
 def _delimiter(header: bytes) -> str:

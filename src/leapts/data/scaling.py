@@ -35,6 +35,10 @@ class Scaler:
             raise DataError(f"series {name!r} has no value in the training part; train on more of it")
         mean = _segment_mean(panel.values, panel.offsets)
         centred = panel.values - row_by_row(mean, lengths)
+        # Sums of many values drift; what the mean is off by, measured around it, is known to the last digit.
+        drift = _segment_mean(centred, panel.offsets)
+        mean += drift
+        centred -= row_by_row(drift, lengths)
         # Squares of tiny values would vanish. Brought near one by a power of two nothing does, and no bit changes.
         unit = _power_of_two_above(torch.segment_reduce(centred.abs(), "max", offsets=panel.offsets))
         centred.div_(row_by_row(unit, lengths))
@@ -48,6 +52,10 @@ class Scaler:
         A level far from the fitted mean, in deviations, would leave single precision no digits for what happens there.
         """
         return Scaler(panel.values[panel.offsets[1:] - 1], self.deviation)
+
+    def from_own_means(self, panel: Panel) -> "Scaler":
+        """The same deviations, counted from the mean of each series of a panel, for the same reason."""
+        return Scaler(_segment_mean(panel.values, panel.offsets), self.deviation)
 
     def transform(self, panel: Panel) -> Float32[Tensor, " rows"]:
         """The panel's values standardised, in float32; centred in float64 first, so that nothing is lost."""

@@ -60,13 +60,16 @@ def panel_from_table(table: Table, options: PanelOptions) -> Panel:
     )
 
 
-def require_length(panel: Panel, steps: int, purpose: str = "one window") -> None:
+def require_length(
+    panel: Panel, steps: int, purpose: str = "one window", cure: str = "shorten the input or the horizon"
+) -> None:
     """Refuses a panel with a series shorter than `steps`.
 
     Args:
         panel: The panel.
         steps: What every series needs, at least.
         purpose: What for, as the message shall say it.
+        cure: What helps, beside leaving such series out.
 
     Raises:
         DataError: Naming the shortest series, its length, and what is needed.
@@ -79,7 +82,7 @@ def require_length(panel: Panel, steps: int, purpose: str = "one window") -> Non
         raise DataError(
             f"series {quoted(panel.series[shortest])} has {counted(int(lengths[shortest]), 'value')}"
             f"{others}, but {purpose} needs {steps}; "
-            "shorten the input or the horizon, or leave such series out"
+            f"{cure}, or leave such series out"
         )
 
 
@@ -210,7 +213,8 @@ def _complete(
         return values, offsets, none_lost
     if gaps.any():
         total = (int(gaps.sum()) + len(rows.stamps)) * width
-        if total > MOST_FILLING * values.size + 1000:
+        most = MOST_FILLING * values.size + 1000
+        if total > (most if options.most_values is None else min(most, options.most_values)):
             raise DataError(
                 f"{table.name}: filling the gaps at freq={quoted(freq)} would make {total:,} values of "
                 f"{values.size:,}; check the stamps (first {rows.stamp(0)}), or pass a longer freq="

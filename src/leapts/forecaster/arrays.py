@@ -6,7 +6,6 @@ that a server can read each request by itself and forecast those that arrive tog
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,8 @@ from leapts.errors import DataError
 from leapts.forecaster.fitted import FARTHEST, Fitted, too_far
 from leapts.forecaster.traced import TracedPasses
 from leapts.intervals import Bound, Level, windows_needed
+
+_MOST_LEVELS = 64  # whose half widths are kept
 
 Floats = npt.NDArray[np.float64]
 Name = str | int
@@ -88,7 +89,7 @@ class ArrayForecaster:
         self._groups = fitted.score_groups(fitted.tail).numpy()
         # Whatever is no larger than this, of any known series, is near enough to its mean and to its other values.
         self._near = float((FARTHEST * self._scale - np.abs(self._mean)).min(initial=np.inf)) / 2
-        self._half_widths = lru_cache(maxsize=64)(self._measured_half_widths)
+        self._known_half_widths: dict[Level, Floats] = {}
         # Random partitions are drawn row by row: beside others a row would get another one.
         self._together = not isinstance(fitted.config.scheduling, MonteCarloScheduling)
         self._traced = TracedPasses(fitted.model, fitted.config.n_series or 1) if traced and self._together else None
@@ -188,6 +189,14 @@ class ArrayForecaster:
         """
         for bound in bounds:
             self._half_widths(bound.level)
+
+    def _half_widths(self, level: Level) -> Floats:
+        """Looked up once for each level; a cache around the method would keep a replaced model alive."""
+        if level not in self._known_half_widths:
+            if len(self._known_half_widths) >= _MOST_LEVELS:
+                self._known_half_widths.clear()
+            self._known_half_widths[level] = self._measured_half_widths(level)
+        return self._known_half_widths[level]
 
     def _measured_half_widths(self, level: Level) -> Floats:
         scores = self.fitted.require_scores()

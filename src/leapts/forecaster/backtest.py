@@ -14,6 +14,8 @@ from leapts.intervals import Level, coverage, interval_bounds
 
 Columns = dict[str, np.ndarray[Any, Any]]
 
+CUTOFF = "cutoff"  # the column of a back-test's cutoffs
+
 
 def cutoffs(panel: Panel, h: int, n_windows: int, step: int) -> Iterator[tuple[Panel, Panel]]:
     """For each window, the earliest first: what is known at its cutoff, and the `h` steps ahead of it."""
@@ -38,26 +40,24 @@ def backtest(
         A frame: series, stamp, cutoff, the actual value, and the columns given for each forecast.
     """
     fitted: Fitted | None = None
-    blocks: list[Columns] = []
+    stamps, blocks = [], list[Columns]()
     for known, ahead in cutoffs(panel, h, n_windows, step):
         if fitted is None or refit:
             fitted = fit(known)
         forecast = fitted.forecast(known)
-        count = len(panel)
+        stamps.append(ahead.stamps())
         blocks.append(
             {
-                "series": np.repeat(np.arange(count), h),
-                "stamps": ahead.stamps(),
-                "cutoff": np.repeat(known.last(), h),
+                CUTOFF: np.repeat(known.last(), h),
                 panel.style.target_col: ahead.values.numpy(),
                 **{name: values.reshape(-1) for name, values in columns(fitted, forecast).items()},
             }
         )
-    merged = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    series = np.tile(np.repeat(np.arange(len(panel)), h), n_windows)
     # Series by series, each with its cutoffs in order.
-    order = np.argsort(merged["series"], kind="stable")
-    merged = {name: values[order] for name, values in merged.items()}
-    return long_frame(panel, merged.pop("series"), merged.pop("stamps"), merged)
+    order = np.argsort(series, kind="stable")
+    merged = {name: np.concatenate([block[name] for block in blocks])[order] for name in blocks[0]}
+    return long_frame(panel, series[order], np.concatenate(stamps)[order], merged)
 
 
 def coverage_reached(frame: Any, levels: Sequence[Level], alias: str, target_col: str) -> dict[Level, float]:

@@ -87,9 +87,10 @@ def compare(
     )
     seconds = {model.alias: time.perf_counter() - started}
     frame = nw.from_native(result, eager_only=True)
-    windows = list(cutoffs(panel, model.h, n_windows, step_size or model.h))
     for baseline in baselines:
         started = time.perf_counter()
+        # Cut anew for each: kept, the histories of all windows would be as many times the data.
+        windows = cutoffs(panel, model.h, n_windows, step_size or model.h)
         parts = [baseline.forecast(known.values, known.offsets, model.h) for known, _ in windows]
         # The frame goes series by series, and in each from cutoff to cutoff.
         values = torch.stack(parts, dim=1).reshape(-1).numpy()

@@ -1,6 +1,8 @@
 """`LeapTS`: from a table of data to a forecast."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +16,7 @@ from leapts.data.panel import Panel
 from leapts.data.validation import read_panel, require_length
 from leapts.errors import ConfigError, ModelFileError, NotFittedError
 from leapts.forecaster import folder
-from leapts.forecaster.backtest import backtest, coverage_reached
+from leapts.forecaster.backtest import CUTOFF, backtest, coverage_reached
 from leapts.forecaster.fitted import Fitted, PanelForecast
 from leapts.forecaster.fitting import FitOptions, calibrated, continue_fit, fit_panel
 from leapts.forecaster.picking import Pick
@@ -181,13 +183,16 @@ class LeapTS:
             A frame with the columns of a forecast, the cutoff, and the actual values; with the coverage, both, the
             latter as `{80: 0.79, 95: 0.94}`.
         """
-        step = self.h if step_size is None else step_size
+        h = self._checked().h
+        step = h if step_size is None else step_size
         if n_windows < 1 or step < 1:
             raise ConfigError(f"n_windows={n_windows} and step_size={step} must be at least 1")
         # Interpolation would draw a line to values a cutoff hides; the last value looks back alone.
         panel = self._read(df, fill="ffill" if self.fill == "interpolate" else None)
-        held_out = self.h + step * (n_windows - 1)
-        require_length(panel, held_out + self.h + 1, f"{n_windows} windows of {self.h} steps and something to fit on")
+        if taken := {panel.style.id_col, panel.style.time_col, panel.style.target_col} & {CUTOFF}:
+            raise ConfigError(f"a back-test has a column {taken.pop()!r} of its own; give the data's another name")
+        held_out = h + step * (n_windows - 1)
+        require_length(panel, held_out + h + 1, f"{n_windows} windows of {h} steps and something to fit on")
 
         def fit(known: Panel) -> Fitted:
             fitted = fit_panel(known, self._fit_options(), progress=progress)
@@ -200,10 +205,10 @@ class LeapTS:
         def columns(fitted: Fitted, forecast: PanelForecast) -> dict[str, np.ndarray[Any, Any]]:
             return self._columns(fitted, forecast, level, None)
 
-        frame = backtest(panel, self.h, n_windows, step, fit=fit, refit=refit, columns=columns)
+        frame = backtest(panel, h, n_windows, step, fit=fit, refit=refit, columns=columns)
         if not return_coverage:
             return frame
-        return frame, coverage_reached(frame, level or [], self.alias, panel.style.target_col)
+        return frame, coverage_reached(frame, _listed("level", level), self.alias, panel.style.target_col)
 
     def update(self, df: Any, *, max_steps: int | None = None, progress: Progress | None = None) -> Self:
         """Go on training from the present weights on newer data; the scaling of known series stays.
@@ -232,7 +237,7 @@ class LeapTS:
 
     def save(self, path: str | Path) -> None:
         """Write the model as a folder: `config.json`, `model.safetensors` and a model card, in one move."""
-        folder.save(self._require_fitted(), self.get_params(), Path(path))
+        folder.save(self._require_fitted(), self._checked().get_params(), Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -245,7 +250,7 @@ class LeapTS:
         model = cls.__new__(cls)
         try:
             # The signature says what each option may be; a folder may say anything.
-            validate_call(config={"strict": True})(cls.__init__)(model, **params)
+            _typed(is_strict=True)(model, **params)
         except (ValidationError, TypeError) as error:
             why = " ".join(str(error).split())[:200]
             raise ModelFileError(f"{path} does not hold options of a model ({why}); fit or copy it again") from error
@@ -292,6 +297,21 @@ class LeapTS:
         state = "fitted" if hasattr(self, "_fitted") else "not fitted"
         return f"LeapTS(h={self.h}, input_size={self.input_size}, freq={self.freq!r}; {state})"
 
+    def _checked(self) -> "LeapTS":
+        """The same options, each of the type that the signature says: 7 where 7.0 or numpy's 7 was given.
+
+        Raises:
+            ConfigError: Naming the option that cannot be.
+        """
+        twin = object.__new__(LeapTS)
+        try:
+            _typed(is_strict=False)(twin, **self.get_params())
+        except ValidationError as error:
+            first = error.errors()[0]
+            name, why = first["loc"][0], first["msg"].removeprefix("Input ").lower()
+            raise ConfigError(f"{name}={getattr(self, str(name))!r} {why}") from None
+        return twin
+
     def _keep(self, fitted: Fitted) -> None:
         self._fitted = fitted
 
@@ -315,20 +335,21 @@ class LeapTS:
         return read_panel(df, options)
 
     def _fit_options(self) -> FitOptions:
-        taken = {self.id_col, self.time_col, self.target_col, "cutoff"}
-        if self.alias in taken:
-            raise ConfigError(f"alias={self.alias!r} is the name of another column; choose another")
-        given = {"max_steps": self.max_steps, "batch_size": self.batch_size, "learning_rate": self.learning_rate}
+        given = self._checked()
+        taken = {given.id_col, given.time_col, given.target_col, CUTOFF}
+        if given.alias in taken:
+            raise ConfigError(f"alias={given.alias!r} is the name of another column; choose another")
+        training = {"max_steps": given.max_steps, "batch_size": given.batch_size, "learning_rate": given.learning_rate}
         return FitOptions(
-            h=self.h,
-            input_size=self.input_size,
-            val_size=self.val_size,
-            pad_short=self.pad_short,
-            model=dict(self.model or {}),
+            h=given.h,
+            input_size=given.input_size,
+            val_size=given.val_size,
+            pad_short=given.pad_short,
+            model=dict(given.model or {}),
             training={
-                "random_seed": self.random_seed,
-                **(self.training or {}),
-                **{name: value for name, value in given.items() if value is not None},
+                "random_seed": given.random_seed,
+                **(given.training or {}),
+                **{name: value for name, value in training.items() if value is not None},
             },
         )
 
@@ -343,9 +364,24 @@ class LeapTS:
         if level is not None and quantiles is not None:
             raise ConfigError("give level or quantiles, not both")
         bounds = (
-            interval_bounds(level or [], self.alias) if quantiles is None else quantile_bounds(quantiles, self.alias)
+            interval_bounds(_listed("level", level), self.alias)
+            if quantiles is None
+            else quantile_bounds(_listed("quantiles", quantiles), self.alias)
         )
         if bounds:
             groups = fitted.score_groups(forecast.panel)
             columns |= fitted.require_scores().around(forecast.values, forecast.scale, bounds, groups)
         return {name: values.numpy() for name, values in columns.items()}
+
+
+@cache
+def _typed(*, is_strict: bool) -> Callable[..., None]:
+    """The constructor, with every option checked against its annotation; made into it first, unless strict."""
+    return validate_call(config={"strict": is_strict})(LeapTS.__init__)
+
+
+def _listed(name: str, values: Any) -> list[Level]:
+    """Levels or quantiles as a list, whatever holds them."""
+    if isinstance(values, Real):
+        raise ConfigError(f"{name}={values} is a single number; give a list of them: {name}=[{values}]")
+    return [] if values is None else [one.item() if isinstance(one, np.generic) else one for one in values]

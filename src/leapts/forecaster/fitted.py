@@ -54,7 +54,8 @@ class Fitted:
 
     def windows(self, panel: Panel, *, step: int = 1) -> Windows | AlignedWindows:
         """The windows of a panel, standardised, as the model wants them."""
-        values = _standardised(self.scaler_for(panel), panel)
+        scaler = self.scaler_for(panel)
+        values = _standardised(scaler.from_own_means(panel) if self.forgets_levels else scaler, panel)
         if self.is_joint:
             matrix = values.view(len(panel), -1)
             return AlignedWindows(matrix, self.config.input_size, self.config.h, step=step)

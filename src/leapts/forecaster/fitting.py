@@ -1,9 +1,11 @@
 """From a panel to a fitted model."""
 
 import hashlib
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import torch
 from leapts.assembly import build_model
 from leapts.config import ModelConfig, TrainingConfig
 from leapts.core import cluster_variates
+from leapts.data.frequency import seasonal_period
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.data.splits import split_by_sizes
@@ -70,7 +73,12 @@ def fit_panel(
         raise ConfigError(
             f"val_size={options.val_size} holds no window of {options.h} steps; hold out at least {options.h}, or 0"
         )
+    if options.input_size is not None and options.input_size < 1:
+        raise ConfigError(f"input_size={options.input_size} looks back on nothing; look back on at least 1 step")
     require_length(panel, options.h + 2, f"a horizon of {options.h} and something to look back on")
+    if options.val_size:
+        least = options.val_size + (1 if options.pad_short else options.h + 1)
+        require_length(panel, least, f"val_size={options.val_size} with something left to learn from", "hold out less")
     picked = pick_options(
         panel,
         options.h,
@@ -164,8 +172,7 @@ def calibrated(fitted: Fitted, panel: Panel) -> ConformalScores:
     """
     windows = fitted.windows(panel)
     variates = len(panel) if fitted.is_joint else 1
-    step = max(1, len(windows) * variates // _MOST_CALIBRATION_ROWS)
-    index = torch.arange(0, len(windows), step)
+    index = torch.arange(0, len(windows), _step(len(windows) * variates, _MOST_CALIBRATION_ROWS, panel.freq))
     errors, owners = [], []
     for some in index.split(max(1, 8192 // variates)):
         batch = windows.gather(some)
@@ -217,7 +224,18 @@ def _validation_windows(fitted: Fitted, panel: Panel | None) -> Windows | Aligne
             raise
         return None
     rows = len(windows) * (len(panel) if fitted.is_joint else 1)
-    return windows if rows <= _MOST_VALIDATION_ROWS else fitted.windows(panel, step=-(-rows // _MOST_VALIDATION_ROWS))
+    step = _step(rows, _MOST_VALIDATION_ROWS, panel.freq)
+    return windows if step == 1 else fitted.windows(panel, step=step)
+
+
+def _step(rows: int, most: int, freq: str | int) -> int:
+    """Every how many windows one is taken, so that at most so many rows are.
+
+    Never in step with the season: windows that all begin at the same hour would tell of that hour alone.
+    """
+    season = seasonal_period(freq)
+    steps = count(max(1, math.ceil(rows / most)))
+    return next(step for step in steps if step == 1 or math.gcd(step, season) == 1)
 
 
 def _fingerprint(panel: Panel, picked: Picked) -> str:

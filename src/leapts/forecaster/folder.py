@@ -37,7 +37,7 @@ from leapts.forecaster.fitted import Fitted
 from leapts.intervals import ConformalScores
 from leapts.training import TrainingReport
 
-SCHEMA = 1
+SCHEMA = 2
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 
 

@@ -128,7 +128,7 @@ class _Chooser:
 
 def _tells_variates_apart(model: Mapping[str, Any]) -> bool:
     mixing, state = model.get("mixing") or {}, model.get("state") or {}
-    kind = mixing.get("kind") if isinstance(mixing, Mapping) else mixing.kind
+    kind = mixing.get("kind") if isinstance(mixing, Mapping) else getattr(mixing, "kind", None)
     clusters = state.get("clusters", 1) if isinstance(state, Mapping) else getattr(state, "clusters", 1)
     return kind not in (None, "none") or bool(model.get("variate_identity")) or clusters > 1
 

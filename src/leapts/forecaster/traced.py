@@ -39,7 +39,7 @@ class TracedPasses:
         most = MOST_ROWS // variates
         self._sizes = [size for size in _SIZES if size <= most]
         self._passes = {size: _recorded(model, size, variates) for size in self._sizes}
-        examples = {size: torch.zeros(size, variates, model.shape.lookback) for size in self._sizes}
+        examples = {size: _example(model, size, variates) for size in self._sizes}
         seconds = {size: self._seconds(example) for size, example in examples.items()}
         self.quick_rows = variates * max((size for size in self._sizes if seconds[size] <= _MOMENT), default=0)
         self.row_seconds = min((seconds[size] / (size * variates) for size in self._sizes), default=0.0)
@@ -68,8 +68,12 @@ class TracedPasses:
         return min(tries)
 
 
+def _example(model: LeapTSModel, size: int, variates: int) -> Tensor:
+    return torch.zeros(size, variates, model.shape.lookback, dtype=torch.float32)
+
+
 def _recorded(model: LeapTSModel, size: int, variates: int) -> torch.jit.ScriptModule:
-    example = torch.zeros(size, variates, model.shape.lookback)
+    example = _example(model, size, variates)
     with warnings.catch_warnings(), torch.no_grad():
         # That the shape is checked only while recording is what is wanted; and what torch recommends instead of this
         # way of recording takes minutes.

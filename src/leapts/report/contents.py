@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from leapts.core.fusion import GatedFusion
+from leapts.data.frequency import positions_of
 from leapts.data.panel import Panel
 from leapts.data.validation import require_length
 from leapts.errors import ConfigError, DataError
@@ -122,7 +123,7 @@ def collect(
     if step < 1 or (cutoffs is not None and cutoffs < 1) or most_series < 1:
         raise ConfigError(f"cutoffs={cutoffs}, step_size={step} and most_series={most_series} must be at least 1")
     every = fitted.accepted(model.read(data))
-    names = tuple(every.series[:most_series] if series is None else series)
+    names = tuple(every.series[:most_series] if series is None else dict.fromkeys(series))
     panel = every.select(names)
     # A model that forecasts its series together needs all of them, also those that are not shown.
     source = every if fitted.is_joint else panel
@@ -187,17 +188,23 @@ def _of_series(forecast: PanelForecast, wanted: dict[str | int, int]) -> PanelFo
 
 
 def _unseen(fitted: Fitted, panel: Panel) -> Integers:
-    """How many steps of each series lie after its end in the data of the fit, as far as the panel reaches."""
+    """How many steps of each series lie after its end in the data of the fit, as far as the panel reaches.
+
+    Below zero, where the series ends before that: so many steps were learned from that are not here.
+    """
     fit_end = dict(zip(fitted.tail.series, fitted.tail.last(), strict=True))
     ends = panel.offsets.numpy()
     stamps = panel.stamps()
-    return np.array(
-        [
-            np.count_nonzero(stamps[ends[row] : ends[row + 1]] > fit_end[name]) if name in fit_end else NEVER_SEEN
-            for row, name in enumerate(panel.series)
-        ],
-        dtype=np.int64,
-    )
+    last = panel.last()
+    unseen = np.full(len(panel), NEVER_SEEN, dtype=np.int64)
+    for row, name in enumerate(panel.series):
+        if name not in fit_end:
+            continue
+        unseen[row] = np.count_nonzero(stamps[ends[row] : ends[row + 1]] > fit_end[name])
+        if last[row] < fit_end[name]:
+            end = np.array([fit_end[name]])
+            unseen[row] = -positions_of(end, last[row : row + 1], panel.freq, panel.zone)[0]
+    return unseen
 
 
 def _held_out(model: LeapTS) -> int:

@@ -17,6 +17,7 @@ from leapts.core import ScheduleTrace
 from leapts.core.fusion import GatedFusion
 from leapts.core.scales import SCALE_NAMES
 from leapts.data.frequency import Stamps
+from leapts.data.scaling import FLAT
 from leapts.report.contents import NEVER_SEEN, Cutoff, Floats, Integers, ReportContents
 from leapts.report.measures import absolute_errors, measure_errors, measure_schedules
 
@@ -70,7 +71,9 @@ class _Grid:
     """The fineness of one series' numbers: multiples of a power of ten, counted from the middle."""
 
     def __init__(self, values: Floats) -> None:
-        spread = float(values.std()) or abs(float(values.mean())) or 1.0
+        size, spread = abs(float(values.mean())), float(values.std())
+        if spread <= FLAT * size:  # rounding noise: the series is constant
+            spread = size or 1.0
         self.digits = -math.floor(math.log10(spread / _FINENESS))
         self.unit = 10.0**-self.digits
         self.middle = round(float(np.median(values)) / self.unit)
@@ -102,9 +105,8 @@ def _series(contents: ReportContents, clocks: list[list[int]]) -> list[dict[str,
                 "values": grid.row(values[part]),
                 "clock": known_clocks.setdefault(clock, len(known_clocks)),
                 "unseen": None if unseen == NEVER_SEEN else unseen,
-                "scale": 1.0,
                 "group": int(contents.groups[row]),
-                **{field: [None] * len(contents.cutoffs) for field in ("final", "coarse", "leaps", "error")},
+                **{field: [None] * len(contents.cutoffs) for field in ("scale", "final", "coarse", "leaps", "error")},
             }
         )
     clocks.extend(list(clock) for clock in known_clocks)
@@ -123,7 +125,7 @@ def _add_forecasts(
     leaps = None if forecast.trace is None else _leaps(forecast.trace)
     for place, row in enumerate(cutoff.rows.tolist()):
         record, grid = records[row], grids[row]
-        record["scale"] = _short(scale[place])
+        record["scale"][number] = _short(scale[place])
         record["final"][number] = grid.row(final[place])
         if coarse is not None and leaps is not None:
             # What the scheduling branch took away is small, and so is what it takes to write.

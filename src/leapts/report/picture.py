@@ -74,7 +74,7 @@ def _collected(history: Any, forecast: Any, trace: Any, series: str | int, shown
     ahead = rows_of(forecast, series, "the forecast")
     leaps = rows_of(trace, series, "the trace")
     _, time_col, point_col = ahead.columns[:3]
-    past = past.tail(shown or 2 * len(ahead))
+    past = latest(past, shown or 2 * len(ahead))
     stamps = [*past.get_column(past.columns[1]).to_list(), *ahead.get_column(time_col).to_list()]
     return _Series(
         name=_shortened(str(series)),
@@ -100,6 +100,11 @@ def rows_of(frame: Any, series: str | int, what: str) -> nw.DataFrame[Any]:
     if len(rows) == 0:
         raise DataError(f"{what} has no series {quoted(series)}; it has {listed(names.unique().to_list())}")
     return rows
+
+
+def latest(rows: nw.DataFrame[Any], count: int) -> nw.DataFrame[Any]:
+    """The last rows of one series in the order of time, whatever order they come in."""
+    return rows.sort(rows.columns[1]).tail(count)
 
 
 def bands_of(forecast: nw.DataFrame[Any]) -> list[tuple[str, list[float], list[float]]]:
@@ -229,7 +234,7 @@ def _leap_blocks(drawn: _Series, scale: _Scale) -> list[str]:
 
 
 def _curves(drawn: _Series, scale: _Scale) -> list[str]:
-    past, ahead = range(-scale.past, 0), range(scale.ahead)
+    past, ahead = range(-scale.past, 0), list(map(float, range(scale.ahead)))
     parts = []
     for leap in drawn.leaps:
         colour = COLOURS.get(leap.scale, OTHER_COLOUR)
@@ -245,12 +250,20 @@ def _curves(drawn: _Series, scale: _Scale) -> list[str]:
     parts.append(f'<polyline points="{scale.path(past, drawn.history)}" {line} stroke="{PAST}" stroke-width="1.6"/>')
     join = scale.path([-1, 0], [drawn.history[-1], drawn.point[0]])
     parts.append(f'<polyline points="{join}" {line} stroke="{PAST}" stroke-width="1.2" stroke-dasharray="2 3"/>')
-    parts.append(f'<polyline points="{scale.path(ahead, drawn.point)}" {line} stroke="{INK}" stroke-width="2.4"/>')
+    steps, point = (ahead, drawn.point) if scale.ahead > 1 else _widened(drawn.point)
+    parts.append(f'<polyline points="{scale.path(steps, point)}" {line} stroke="{INK}" stroke-width="2.4"/>')
     return parts
+
+
+def _widened(values: list[float]) -> tuple[list[float], list[float]]:
+    """A single step with the half before it, for a point alone would not be seen."""
+    return [-0.5, 0.0], 2 * values
 
 
 def _stretch(values: list[float], leap: _Leap) -> tuple[list[float], list[float]]:
     """The steps and values of a leap, from half-way to the leap before to half-way to the leap after."""
+    if len(values) == 1:
+        return _widened(values)
     steps: list[float] = list(range(leap.start, leap.end))
     part = values[leap.start : leap.end]
     if leap.start > 0:

@@ -12,7 +12,7 @@ from leapts.core.scales import SCALE_NAMES
 from leapts.data.wording import printable
 from leapts.errors import ConfigError
 from leapts.forecaster.tracing import leaps_of
-from leapts.report.picture import COLOURS, bands_of, rows_of
+from leapts.report.picture import COLOURS, bands_of, latest, rows_of
 from leapts.training import TrainingReport
 
 if TYPE_CHECKING:
@@ -47,12 +47,15 @@ def plot_forecast(
     """
     ax = _axes(ax)
     ahead, leaps = rows_of(forecast, series, "the forecast"), rows_of(trace, series, "the trace")
-    past = rows_of(history, series, "the history").tail(shown or 2 * len(ahead))
+    past = latest(rows_of(history, series, "the history"), shown or 2 * len(ahead))
     stamps, values = _columns(ahead, 1, 2)
     past_stamps, past_values = _columns(past, 1, 2)
     ax.plot(past_stamps, past_values, color=_PAST, linewidth=1.3, label="history")
     for level, lower, upper in bands_of(ahead):
-        ax.fill_between(stamps, lower, upper, color=_INK, alpha=0.12, linewidth=0, label=f"{level} %")
+        if len(stamps) > 1:
+            ax.fill_between(stamps, lower, upper, color=_INK, alpha=0.12, linewidth=0, label=f"{level} %")
+        else:  # between a point and itself there is nothing to fill
+            ax.vlines(stamps, lower, upper, color=_INK, alpha=0.12, linewidth=12, label=f"{level} %")
     every = np.concatenate([past_stamps[-1:], stamps])
     for leap in leaps.iter_rows(named=True):
         colour = COLOURS[leap["scale"]]
@@ -60,7 +63,14 @@ def plot_forecast(
         if leap["start"]:
             ax.axvline(every[leap["start"]], color=colour, linewidth=0.8, linestyle=":", label="_edge")
         piece = slice(max(leap["start"] - 1, 0), leap["end"])
-        ax.plot(stamps[piece], values[piece], color=colour, linewidth=2.2, label=f"{leap['scale']} {leap['length']}")
+        ax.plot(
+            stamps[piece],
+            values[piece],
+            color=colour,
+            linewidth=2.2,
+            marker="o" if len(stamps[piece]) == 1 else None,  # a line of one point is none
+            label=f"{leap['scale']} {leap['length']}",
+        )
     if actual is not None:
         happened = rows_of(actual, series, "the actual values")
         ax.plot(*_columns(happened, 1, 2), color=_INK, linewidth=1.2, label="actual")

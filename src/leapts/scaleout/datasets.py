@@ -63,6 +63,8 @@ def hold_whole_series(files: Sequence[Path], id_col: str, most_rows: int) -> boo
             return False
         if groups:
             spans.append((min(group.min for group in groups), max(group.max for group in groups)))
+    if len({type(name) for span in spans for name in span}) > 1:
+        return False
     spans.sort()
     return all(last < first for (_, last), (first, _) in pairwise(spans))
 

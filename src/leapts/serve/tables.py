@@ -11,7 +11,7 @@ from fastapi import Depends, FastAPI, Query, Request, Response
 
 from leapts.data.options import Layout, PanelOptions
 from leapts.data.panel import Panel
-from leapts.data.reading import read_csv_text
+from leapts.data.reading import BYTE_ORDER_MARK, read_csv_text
 from leapts.data.validation import panel_from_table
 from leapts.data.writing import csv_bytes
 from leapts.errors import LeapTSError
@@ -124,6 +124,7 @@ def _panel(content: bytes, served: Served, columns: Columns, limits: Limits) -> 
         freq=served.arrays.fitted.tail.freq,
         fill=model.fill,
         duplicates=model.duplicates,
+        most_values=limits.body // 2,  # more than the largest table could spell out
     )
     panel = panel_from_table(read_csv_text(content, id_col=options.id_col), options)
     if len(panel) > limits.series:
@@ -136,7 +137,7 @@ def _panel(content: bytes, served: Served, columns: Columns, limits: Limits) -> 
 
 def _require_narrow(content: bytes, limits: Limits) -> None:
     """Refuse a header of a million columns, each of which costs far more memory than its comma."""
-    header = re.split(rb"[\r\n]", content.lstrip(), maxsplit=1)[0]
+    header = re.split(rb"[\r\n]", content.removeprefix(BYTE_ORDER_MARK).lstrip(), maxsplit=1)[0]
     if header.count(b'"') % 2:
         cure = "close the quotation mark in its first line"
         raise Problem(BAD_DATA, "the table's header goes on over its first line", cure)

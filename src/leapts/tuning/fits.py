@@ -38,11 +38,13 @@ class Outcome:
         number: The candidate's.
         looks: The error at each look at the validation windows.
         validation: The least of them; none where the fit was cut short or diverged.
+        diverged: Whether it did.
     """
 
     number: int
     looks: tuple[float, ...]
     validation: float | None
+    diverged: bool = False
 
 
 class Engine(Protocol):
@@ -76,8 +78,10 @@ def fit_once(candidate: Candidate, panel: Panel, progress: Progress | None = Non
 
     try:
         fitted = candidate.forecaster.fit(panel, progress=watch)
-    except (_HopelessError, TrainingError):
+    except _HopelessError:
         return Outcome(candidate.number, tuple(looks), None)
+    except TrainingError:
+        return Outcome(candidate.number, tuple(looks), None, diverged=True)
     return Outcome(candidate.number, tuple(looks), fitted.report_.best_validation)
 
 

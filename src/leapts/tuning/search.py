@@ -26,6 +26,7 @@ from leapts.tuning.space import Space
 
 _STUDY = "leapts"
 _FINGERPRINT = "fingerprint"
+_DIVERGED = "diverged"
 # So many trials run to their end before any is cut short, and no trial before its second look.
 _TRIALS_TO_COMPARE_WITH, _LOOKS_TO_WAIT = 4, 1
 
@@ -177,6 +178,8 @@ class _Search:
         running = self.running[outcome.number]
         for error in outcome.looks[running.looks :]:
             running.look(error)
+        if outcome.diverged:
+            running.trial.set_user_attr(_DIVERGED, True)
         if outcome.validation is None:
             self.study.tell(outcome.number, state=self.optuna.trial.TrialState.PRUNED)
         else:
@@ -237,7 +240,8 @@ def _stored(optuna: Any, path: Path) -> Any:
 
 
 def _trial(optuna: Any, number: int, trial: Any) -> Trial:
+    if trial.user_attrs.get(_DIVERGED):
+        return Trial(number, dict(trial.params), None, pruned=False)
     pruned = trial.state is optuna.trial.TrialState.PRUNED
-    looks = list(trial.intermediate_values.values())
-    best = min(looks) if looks else None
-    return Trial(number, dict(trial.params), best if pruned else float(trial.value), pruned)
+    best = min(trial.intermediate_values.values(), default=None) if pruned else float(trial.value)
+    return Trial(number, dict(trial.params), best, pruned)

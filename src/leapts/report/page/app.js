@@ -62,10 +62,12 @@ function drawTitle(forecast) {
   byId("earlier").disabled = state.cutoff === 0;
   byId("later").disabled = state.cutoff === DATA.afters.length - 1;
   const stamps = stampsOf(series.clock);
-  const cutoff = stampText(stamps[stamps.length - DATA.h - after - 1]);
+  const stamp = stamps[stamps.length - DATA.h - after - 1]; // none, where the series begins after the cutoff
+  const cutoff = stamp === undefined ? "\u2013" : stampText(stamp);
   byId("cutoff").setAttribute("aria-valuetext", `cutoff ${cutoff}`);
   const [kind, text] = KINDS[kindOf(series, state.cutoff)];
-  byId("cutoff-label").replaceChildren("cutoff ", element("b", {}, cutoff), " ", element("span", { class: `tag ${kind}` }, text));
+  const tag = stamp === undefined ? null : element("span", { class: `tag ${kind}` }, text);
+  byId("cutoff-label").replaceChildren("cutoff ", element("b", {}, cutoff), " ", ...(tag ? [tag] : []));
   byId("series-about").textContent = forecast ? inWords(forecast).slice(series.name.length + 2) : "";
   const facts = [];
   if (forecast && forecast.actual.length) {

@@ -19,11 +19,14 @@ function drawChart(forecast) {
   const room = (high - low) * 0.05 || Math.abs(high) * 0.1 || 1;
   [low, high] = [low - room, high + room];
 
-  const area = { left: width < 560 ? 44 : 58, right: width - 8, top: TAB + 8, bottom: height - 30, height: height - 60 };
+  const left = roomForValues(low, high, height - 60, width < 560 ? 44 : 58);
+  const area = { left, right: width - 8, top: TAB + 8, bottom: height - 30, height: height - 60 };
   const toX = scaleFrom(0, stamps.length - 0.5, area.left, area.right);
   const toY = scaleFrom(low, high, area.bottom, area.top);
   const edge = (step) => toX(past.length + step - 0.5);
   const points = (values, from) => values.map((value, i) => [toX(from + i), toY(value)]);
+  // A single step is drawn as wide as it is.
+  const ahead = (values) => (values.length > 1 ? points(values, past.length) : [[edge(0), toY(values[0])], [area.right, toY(values[0])]]);
 
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": inWords(forecast) });
   valueAxis(svg, toY, low, high, area);
@@ -44,20 +47,20 @@ function drawChart(forecast) {
   timeAxis(svg, stamps, toX, area, width);
 
   for (const band of [...forecast.bands].reverse()) {
-    const upper = points(final.map((value, i) => value + band.widths[i]), past.length);
-    const lower = points(final.map((value, i) => value - band.widths[i]), past.length).reverse();
+    const upper = ahead(final.map((value, i) => value + band.widths[i]));
+    const lower = ahead(final.map((value, i) => value - band.widths[i])).reverse();
     svg.append(shape("path", { class: "band", d: `${path([...upper, ...lower])}Z` }));
   }
   svg.append(shape("line", { class: "now", x1: edge(0), x2: edge(0), y1: area.top - (blocks.length ? 0 : 12), y2: area.bottom }));
   svg.append(line(points(past, 0), "observed"));
-  if (forecast.coarse) svg.append(line(points(forecast.coarse, past.length), "coarse"));
+  if (forecast.coarse) svg.append(line(ahead(forecast.coarse), "coarse"));
   const last = past.length - 1;
   svg.append(line([[toX(last), toY(past[last])], [toX(last + 1), toY(final[0])]], "link"));
   const whole = points(final, past.length);
-  svg.append(line(whole, "halo"));
+  svg.append(line(ahead(final), "halo"));
   const pieces = forecast.leaps.length ? forecast.leaps : [{ start: 0, end: final.length, scale: null }];
   for (const leap of pieces) {
-    const piece = whole.slice(leap.start, leap.end);
+    const piece = whole.length > 1 ? whole.slice(leap.start, leap.end) : ahead(final);
     // Up to half-way to its neighbours, so that the pieces meet at the blocks' edges.
     if (leap.start > 0) piece.unshift(halfway(whole[leap.start - 1], whole[leap.start]));
     if (leap.end < whole.length) piece.push(halfway(whole[leap.end - 1], whole[leap.end]));

@@ -67,7 +67,7 @@ function forecastOf(seriesIndex, cutoff, shown = SHOWN) {
     past: values.slice(from, at),
     actual: values.slice(at, at + DATA.h),
     stamps: stampsOf(series.clock).slice(from, at + DATA.h),
-    bands: DATA.levels.map((level, i) => ({ level, widths: DATA.widths[i][series.group].map((width) => width * series.scale) })),
+    bands: DATA.levels.map((level, i) => ({ level, widths: DATA.widths[i][series.group].map((width) => width * series.scale[cutoff]) })),
     leaps: leapsOf(series, cutoff),
     kind: kindOf(series, cutoff),
   };
@@ -77,10 +77,17 @@ const mean = (list) => list.reduce((sum, value) => sum + value, 0) / list.length
 
 // Writing numbers and stamps.
 
+// In at least four digits, and as many as the series is told apart by.
+function inPowers(value, digits) {
+  const wanted = Math.floor(Math.log10(Math.abs(value))) + 1 + digits;
+  const [mantissa, power] = value.toPrecision(Math.max(4, Math.min(wanted, 15))).split("e");
+  const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
+  return power === undefined ? short : `${short}e${power}`;
+}
 function formatted(value, digits) {
   if (!Number.isFinite(value)) return "";
   const size = Math.abs(value);
-  if (size >= 1e7 || (size > 0 && digits > 7)) return value.toPrecision(4).replace(/\.?0+(e|$)/, "$1");
+  if (size >= 1e15 || (size >= 1e7 && digits < 0) || (size > 0 && digits > 7)) return inPowers(value, digits);
   const places = Math.max(0, Math.min(digits, 6));
   return value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places }).replace(/^-(0(\.0*)?)$/, "$1");
 }

@@ -28,12 +28,15 @@ function niceTicks(low, high, wanted) {
   const step = [1, 2, 5, 10].map((factor) => factor * size).find((candidate) => candidate >= rough * 0.999);
   const ticks = [];
   for (let n = Math.ceil(low / step - 1e-9); n * step <= high + step * 1e-9; n++) ticks.push(n * step);
-  return { ticks, digits: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
+  return { ticks, digits: -Math.floor(Math.log10(step) + 1e-9) };
 }
 
+// Ticks lie 10 to the power of minus `digits` apart, or more: 1.2M, unless that would call several of them the same.
 function tickText(value, digits) {
-  if (Math.abs(value) >= 1e5) return value.toLocaleString("en", { notation: "compact", maximumFractionDigits: 2 });
-  return formatted(value, digits);
+  const size = Math.abs(value);
+  const unit = size >= 1e12 ? 12 : size >= 1e9 ? 9 : size >= 1e6 ? 6 : 3;
+  if (size < 1e5 || unit + digits > 2) return formatted(value, Math.max(digits, 0));
+  return value.toLocaleString("en", { notation: "compact", maximumFractionDigits: Math.max(unit + digits, 0) });
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -55,7 +58,8 @@ function period(date, every, unit) {
 function timeTicks(stamps, most) {
   if (!DATA.dates) {
     const { ticks } = niceTicks(stamps[0], stamps[stamps.length - 1], most);
-    return ticks.map((tick) => [stamps.findIndex((stamp) => stamp >= tick), String(tick)]).filter(([at]) => at >= 0);
+    const whole = ticks.filter((tick) => Number.isInteger(tick));
+    return whole.map((tick) => [stamps.findIndex((stamp) => stamp >= tick), String(tick)]).filter(([at]) => at >= 0);
   }
   let best = [];
   let unitOf = "year";
@@ -82,6 +86,12 @@ function tickLabel(stamp, unit, before) {
   return `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}`;
 }
 
+// How wide the labels of the values are, on the left.
+function roomForValues(low, high, height, least, text = tickText) {
+  const { ticks, digits } = niceTicks(low, high, height < 200 ? 4 : 6);
+  return Math.max(least, 14 + 6.6 * Math.max(...ticks.map((tick) => text(tick, digits).length)));
+}
+
 // Grid lines and labels of the values, on the left.
 function valueAxis(svg, y, low, high, area, text = tickText) {
   const { ticks, digits } = niceTicks(low, high, area.height < 200 ? 4 : 6);
@@ -105,7 +115,7 @@ function lineChart({ title, lines, x, yText = tickText, floor = null, ceiling = 
   high = ceiling !== null ? Math.max(ceiling, high) : high + room;
   const draw = () => {
     const width = holder.clientWidth || 500;
-    const area = { left: 50, right: width - 12, top: 10, bottom: height - 40, height: height - 50 };
+    const area = { left: roomForValues(low, high, height - 50, 50, yText), right: width - 12, top: 10, bottom: height - 40, height: height - 50 };
     const toX = scaleFrom(Math.min(...xs), Math.max(...xs), area.left, area.right);
     const toY = scaleFrom(low, high, area.bottom, area.top);
     const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": title });
