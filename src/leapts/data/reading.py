@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -40,7 +42,7 @@ _MOST_UNZIPPED = 100  # times the size of the packed data; tables of numbers rea
 _QUOTED = re.compile(rb'"(?:[^"]|"")*("|$)')
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-_BLANK_LINE = re.compile(rb"\A(?:\xef\xbb\xbf)?[\r\n]|\n\r?\n|\r\r")
+_BLANK_LINES = (b"\n\n", b"\n\r\n", b"\r\r")
 NULL_SPELLINGS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
 
@@ -60,7 +62,7 @@ class Table:
     name: str
     kind: FrameKind
     is_text: bool = False
-    lines: tuple[int, ...] | None = None
+    lines: npt.NDArray[np.int64] | None = None
 
     @cached_property
     def columns(self) -> list[str]:
@@ -254,11 +256,15 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
     return replace(_table(frame, name, kind="pandas", is_text=True), lines=_line_numbers(content))
 
 
-def _line_numbers(content: bytes) -> tuple[int, ...] | None:
+def _line_numbers(content: bytes) -> npt.NDArray[np.int64] | None:
     """Of the lines that are not blank; none where no blank line comes before another, as is usual."""
-    if not _BLANK_LINE.search(content.rstrip()):
+    content = content.removeprefix(BYTE_ORDER_MARK)
+    first = min((place for blank in _BLANK_LINES if (place := content.find(blank)) >= 0), default=len(content))
+    if not content.startswith((b"\r", b"\n")) and not content[first:].strip():
         return None
-    return tuple(number for number, line in enumerate(content.splitlines(), start=1) if line)
+    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n") + b"\n"
+    ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))
+    return np.flatnonzero(np.diff(ends, prepend=-1) > 1) + 1
 
 
 def _delimiter(header: bytes) -> str:

@@ -192,11 +192,13 @@ class ArrayForecaster:
 
     def _half_widths(self, level: Level) -> Floats:
         """Looked up once for each level; a cache around the method would keep a replaced model alive."""
-        if level not in self._known_half_widths:
+        widths = self._known_half_widths.get(level)
+        if widths is None:
             if len(self._known_half_widths) >= _MOST_LEVELS:
                 self._known_half_widths.clear()
-            self._known_half_widths[level] = self._measured_half_widths(level)
-        return self._known_half_widths[level]
+            # Another thread may clear what is kept at any time, so what is returned is not looked up there.
+            self._known_half_widths[level] = widths = self._measured_half_widths(level)
+        return widths
 
     def _measured_half_widths(self, level: Level) -> Floats:
         scores = self.fitted.require_scores()

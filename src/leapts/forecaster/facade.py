@@ -189,8 +189,8 @@ class LeapTS:
             raise ConfigError(f"n_windows={n_windows} and step_size={step} must be at least 1")
         # Interpolation would draw a line to values a cutoff hides; the last value looks back alone.
         panel = self._read(df, fill="ffill" if self.fill == "interpolate" else None)
-        if taken := {panel.style.id_col, panel.style.time_col, panel.style.target_col} & {CUTOFF}:
-            raise ConfigError(f"a back-test has a column {taken.pop()!r} of its own; give the data's another name")
+        if CUTOFF in (panel.style.id_col, panel.style.time_col, panel.style.target_col):
+            raise ConfigError(f"a back-test has a column {CUTOFF!r} of its own; give the data's another name")
         held_out = h + step * (n_windows - 1)
         require_length(panel, held_out + h + 1, f"{n_windows} windows of {h} steps and something to fit on")
 

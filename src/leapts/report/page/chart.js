@@ -64,7 +64,6 @@ function drawChart(forecast) {
     // Up to half-way to its neighbours, so that the pieces meet at the blocks' edges.
     if (leap.start > 0) piece.unshift(halfway(whole[leap.start - 1], whole[leap.start]));
     if (leap.end < whole.length) piece.push(halfway(whole[leap.end - 1], whole[leap.end]));
-    if (piece.length === 1) piece.push([piece[0][0] + 0.1, piece[0][1]]);
     svg.append(line(piece, `final ${leap.scale ? "scale-" + leap.scale : ""}`));
   }
   if (forecast.actual.length) {
