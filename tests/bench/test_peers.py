@@ -241,3 +241,6 @@ def test_a_suite_leaves_out_peers_that_cannot_be_built(
     assert main(["run", "synthetic", *only, "--model", "AMD"]) == 0
     assert {run.model_name for run in asked} == {"AMD"}
     assert len(asked) == 4
+    asked.clear()
+    assert main(["run", "synthetic", *only, "--model", "AMD", "--horizon", "24", "60"]) == 0
+    assert [run.horizon for run in asked] == [24, 60]
