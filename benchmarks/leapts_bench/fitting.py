@@ -13,7 +13,7 @@ from leapts.data.windows import AlignedWindows
 from leapts.training import TrainingReport, WindowSource, train
 from leapts_bench.peers import PeerModel, build_peer
 from leapts_bench.peers.kernels import merge_kernels
-from leapts_bench.runs import LeapTSDesign, PeerDesign, Run
+from leapts_bench.runs import LeapTSDesign, NaiveDesign, PeerDesign, Run
 from leapts_bench.scoring import Predicted, Predictor
 
 
@@ -47,6 +47,8 @@ def fit(run: Run, data: Parts) -> Fit:
         ConfigError: When the run names a peer that is not there.
         ImportError: When the peer needs a package that is not installed.
     """
+    if isinstance(run.model, NaiveDesign):
+        return Fit(Repeating(run.horizon), 0, {"steps": 0, "stopped_early": False})
     windows = data.train()
     model = _built(run, windows, data.variates)
     # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
@@ -82,6 +84,17 @@ class Asked:
         return Predicted(self.model.forecast(history).values, None)
 
 
+class Repeating:
+    """The last value, repeated."""
+
+    def __init__(self, horizon: int) -> None:
+        self.horizon = horizon
+
+    def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
+        """The forecast of each window."""
+        return Predicted(history[..., -1:].expand(-1, -1, self.horizon), None)
+
+
 def refit(run: Run, windows: WindowSource, *, variates: int | None, steps: int) -> Predictor:
     """Fit the run's model anew on these windows, for so many steps, with nothing held out."""
     model = _built(run, windows, variates)
@@ -100,6 +113,8 @@ def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel
             peer = build_peer(name, options, input_size=back, horizon=ahead, variates=variates, seed=seed)
             merge_kernels(peer)
             return peer
+        case NaiveDesign():
+            raise AssertionError("nothing to build: it has nothing to learn")
 
 
 def _asked(model: LeapTSModel | PeerModel) -> Predictor:

@@ -54,7 +54,7 @@ def finished(folder: Path) -> dict[str, Line]:
     """
     done: dict[str, Line] = {}
     for line in _tested(folder):
-        keys = [line["key"]] if _is_cut_short(line) else [line["key"], _key_without_patience(line)]
+        keys = [line["key"]] if is_cut_short(line) else [line["key"], _key_without_patience(line)]
         for key in keys:
             if done.setdefault(key, line)["test"] != line["test"]:
                 raise ConfigError(f"{folder}: two results of one run, {key}, differ; find out which is right")
@@ -63,16 +63,17 @@ def finished(folder: Path) -> dict[str, Line]:
 
 def cut_short(folder: Path) -> dict[str, Line]:
     """The runs that their patience stopped, by the keys of those that are to be done in their place."""
-    return {_key_without_patience(line): line for line in _tested(folder) if _is_cut_short(line)}
+    return {_key_without_patience(line): line for line in _tested(folder) if is_cut_short(line)}
+
+
+def is_cut_short(line: Line) -> bool:
+    """Whether a run was stopped before its end, by its patience."""
+    return bool(line.get("training", {}).get("stopped_early"))
 
 
 def _tested(folder: Path) -> list[Line]:
     lines = [line for path in sorted(folder.glob("*.jsonl")) for line in read(path)]
     return [line for line in lines if "key" in line and "test" in line]
-
-
-def _is_cut_short(line: Line) -> bool:
-    return bool(line.get("training", {}).get("stopped_early"))
 
 
 def _key_without_patience(line: Line) -> str:

@@ -39,7 +39,13 @@ class PeerDesign(Options):
     options: dict[str, Any] = Field(default_factory=dict, description="of the peer's own")
 
 
-Design = Annotated[LeapTSDesign | PeerDesign, Field(discriminator="kind")]
+class NaiveDesign(Options):
+    """The last value, for every step ahead: what has nothing to learn, and a model should be better than."""
+
+    kind: Literal["naive"] = "naive"
+
+
+Design = Annotated[LeapTSDesign | PeerDesign | NaiveDesign, Field(discriminator="kind")]
 
 
 class Learning(Options):
@@ -89,7 +95,13 @@ class Run(RootOptions):
     @property
     def model_name(self) -> str:
         """What the run fits."""
-        return self.model.name if isinstance(self.model, PeerDesign) else "LeapTS"
+        match self.model:
+            case LeapTSDesign():
+                return "LeapTS"
+            case NaiveDesign():
+                return "Naive"
+            case PeerDesign(name=name):
+                return name
 
     def __str__(self) -> str:
         return f"{self.dataset} {self.input_size}->{self.horizon} {self.model_name} seed {self.seed}"

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from leapts.data.catalogue import find
 from leapts_bench.peers import CHEAP, COSTLY, peer_run
 from leapts_bench.recipes import Recipe, recipe
-from leapts_bench.runs import AnalysisRun, Learning, Run
+from leapts_bench.runs import AnalysisRun, Learning, NaiveDesign, Run
 
 FULL = "LeapTS"
+NAIVE = "last value"
 NO_SCHEDULING = "w/o scheduling branch"
 NO_HIGH_LEVEL = "w/o High-Level"
 MONTE_CARLO = "Monte Carlo"
@@ -110,9 +111,18 @@ def look_back_of(dataset: str) -> int:
     return row.input_size or _M4_HORIZONS_BACK[row.name] * row.horizons[0]
 
 
+def _naive(dataset: str, horizon: int, input_size: int) -> Entry:
+    run = Run(dataset=dataset, horizon=horizon, input_size=input_size, model=NaiveDesign(), training=Learning(), seed=1)
+    return Entry(NAIVE, run)
+
+
 def _main() -> Iterator[Entry]:
+    sets = PAPER_SETS + UNPUBLISHED_SETS + SETS_ELSEWHERE
+    for dataset in sets:
+        for horizon in find(dataset).horizons:
+            yield _naive(dataset, horizon, look_back_of(dataset))
     for seed in SEEDS:
-        for dataset in PAPER_SETS + UNPUBLISHED_SETS + SETS_ELSEWHERE:
+        for dataset in sets:
             for horizon in find(dataset).horizons:
                 yield _entry(dataset, horizon, seed=seed)
 
@@ -131,6 +141,7 @@ def _synthetic() -> Iterator[Entry]:
 def _long() -> Iterator[Entry]:
     for dataset in ("ETTm1", "ETTm2", "Weather", "Electricity"):
         for horizon in find(dataset).long_horizons:
+            yield _naive(dataset, horizon, LONG_LOOKBACK)
             yield _entry(dataset, horizon, input_size=LONG_LOOKBACK)
 
 

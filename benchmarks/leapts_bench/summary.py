@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from leapts_bench.published import AVERAGE
-from leapts_bench.results import Line
+from leapts_bench.results import Line, is_cut_short
 from leapts_bench.suites import Entry
 
 # A horizon, or the average over all.
@@ -56,6 +56,12 @@ class Results:
     def lines(self, dataset: str, variant: str, horizon: int) -> list[Line]:
         """The results there, one for each seed."""
         return list(self._lines.get((dataset, variant, horizon), {}).values())
+
+    def mark(self, dataset: str, variant: str, horizon: Horizon) -> str:
+        """An asterisk where a run was cut short, and nothing elsewhere."""
+        horizons = [horizon] if isinstance(horizon, int) else self.horizons(dataset, variant)
+        lines = [line for place in horizons for line in self.lines(dataset, variant, place)]
+        return " \\*" if any(is_cut_short(line) for line in lines) else ""
 
     def figure(self, dataset: str, variant: str, horizon: Horizon, metric: str) -> Figure | None:
         """The figure at a horizon, or over all of them; none where nothing has run."""

@@ -12,8 +12,8 @@ from leapts_bench.published import AVERAGE, best_other, published
 from leapts_bench.results import Line
 from leapts_bench.speed import FILE as SPEED_FILE
 from leapts_bench.speed import speed_page
-from leapts_bench.studies import ablation, m4, seeds, sensitivity, synthetic
-from leapts_bench.suites import FULL, PAPER_SETS, SUITES, Entry, entries
+from leapts_bench.studies import ablation, m4, m4_group, seeds, sensitivity, synthetic
+from leapts_bench.suites import FULL, NAIVE, PAPER_SETS, SUITES, Entry, entries
 from leapts_bench.summary import Figure, Results, difference
 
 Entries = Mapping[str, Sequence[Entry]]
@@ -23,20 +23,23 @@ _METRICS = ("MSE", "MAE")
 _PREAMBLE = """# Benchmarks
 
 Made by `python -m leapts_bench table` from the files in `benchmarks/results/`, each line of which holds its full
-description, seed, commit and versions. Options were chosen on validation windows alone
-(`benchmarks/results/search.jsonl`); every test window is scored. More on the protocol is in
-[decisions/benchmark-protocol.md](decisions/benchmark-protocol.md).
+description, seed, commit and versions (the first ones without that of neuralforecast). A run repeats exactly at its
+commit; later code may draw other random numbers for the same seed. Options were chosen on validation windows alone
+(`benchmarks/results/search.jsonl`; for M4 also by trials that were not kept); every test window is scored. More on the
+protocol, and where it was not kept to, is in [decisions/benchmark-protocol.md](decisions/benchmark-protocol.md).
 
 *here*: this code, mean over seeds, with the standard deviation where there are several. *paper*: LeapTS as published.
 *difference*: here against the paper's LeapTS, below zero where here is better. *best other*: the best of the other
-models in the paper. Figures are on scaled values unless said otherwise. Lower is better throughout.
+models in the paper. *last value*: a forecast that repeats it. Figures are on scaled values unless said otherwise.
+Lower is better throughout.
 """
 
 
 def write(folder: Path, out: Path) -> None:
     """Render the results of a folder into a file."""
     suites = {suite: entries(suite) for suite in SUITES}
-    page = render(suites, results.finished(folder), results.read(folder / SPEED_FILE))
+    done = results.cut_short(folder) | results.finished(folder)
+    page = render(suites, done, results.read(folder / SPEED_FILE))
     write_file(out, page.encode())
 
 
@@ -45,7 +48,7 @@ def render(suites: Entries, done: Mapping[str, Line], speed: Sequence[Line] = ()
     of = {suite: Results(suites.get(suite, ()), done) for suite in SUITES}
     parts = [
         _PREAMBLE,
-        "## At a glance\n\n" + glance(of["main"]),
+        "## At a glance\n\n" + glance(of["main"]) + " " + elsewhere(of["long"], of["m4"]),
         "## Main results\n\n" + comparison("main", of["main"]),
         "### ILI without the last incomplete batch\n\n" + whole_batches(of["main"]),
         "### In the units of the data, and what it costs\n\n" + costs(of["main"]),
@@ -86,7 +89,32 @@ def glance(main: Results) -> str:
     said += f" (of {len(rows)})."
     if gaps:
         said += f" Average of the relative differences: {percent(sum(gaps) / len(gaps))}."
+    if hard := [name for name in main.datasets() if _is_no_better_than_naive(main, name)]:
+        said += f" To repeat the last value is at or below LeapTS in both on: {', '.join(hard)}."
     return f"Averages over the horizons.\n\n{table(headings, rows)}\n\n{said}"
+
+
+def _is_no_better_than_naive(main: Results, dataset: str) -> bool:
+    pairs = [[main.average(dataset, name, metric.lower()) for name in (NAIVE, FULL)] for metric in _METRICS]
+    return all(naive is not None and ours is not None and naive.mean <= ours.mean for naive, ours in pairs)
+
+
+def elsewhere(long: Results, m4_: Results) -> str:
+    """How the other tables with figures to reach stand, in a sentence each."""
+    held = [
+        round(here.mean, 3) <= paper
+        for dataset in long.datasets()
+        for horizon in long.horizons(dataset, FULL)
+        for metric in _METRICS
+        if (here := long.figure(dataset, FULL, horizon, metric.lower())) is not None
+        and (paper := published("long", dataset, horizon, metric)) is not None
+    ]
+    said = f"With the long look-back, at or below it in {sum(held)} of {len(held)} figures."
+    if all_series := m4_group(m4_, "Average"):
+        theirs = {name: plain(published("m4", "Average", "-", name)) for name in all_series}
+        figures = [f"{name} {value:.3f} against {theirs[name]}" for name, value in all_series.items()]
+        said += f" On M4, all series together: {', '.join(figures)}."
+    return said
 
 
 def comparison(name: str, of: Results) -> str:
@@ -100,8 +128,9 @@ def comparison(name: str, of: Results) -> str:
                 row += _against(here, published(name, dataset, horizon, metric))
                 rival = best_other(name, dataset, horizon, metric)
                 row.append(f"{rival.value:.3f} ({rival.model})" if rival else "-")
+                row.append(plain(of.figure(dataset, NAIVE, horizon, metric.lower())))
             rows.append(row)
-    columns = [heading for metric in _METRICS for heading in (*_pair(metric), "best other")]
+    columns = [heading for metric in _METRICS for heading in (*_pair(metric), "best other", NAIVE)]
     return table(["set", "horizon", *columns], rows)
 
 
@@ -156,7 +185,8 @@ def costs(main: Results) -> str:
 def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
     """The finished runs that no suite names any more, so that a recipe replaced after its test was opened shows."""
     named = {entry.run.key for entries_ in suites.values() for entry in entries_}
-    lines = [line for key, line in done.items() if key not in named]
+    counted = {line["key"] for key, line in done.items() if key in named}
+    lines = list({line["key"]: line for line in done.values() if line["key"] not in counted}.values())
     if not lines:
         return "None: no recipe was replaced after a test had been opened with it."
     rows = [

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import torch
 
 from leapts.errors import ConfigError
 from leapts_bench import execution, results
 from leapts_bench.execution import execute, work, work_all
 from leapts_bench.fitting import fit
 from leapts_bench.protocol import prepare
-from leapts_bench.runs import PeerDesign, Run
+from leapts_bench.runs import NaiveDesign, PeerDesign, Run
 from tests.bench.conftest import tiny_run
 
 RUNS = [tiny_run(seed=seed) for seed in (1, 2)]
@@ -46,6 +47,19 @@ def test_a_result_holds_all_that_the_tables_need() -> None:
     assert line["parameters"] > 100
     assert line["memory"]["peak"] >= line["memory"]["imports"] > 0
     assert line["seconds"]["fit"] > 0
+
+
+def test_the_last_value_is_a_forecast_without_training() -> None:
+    """Scored by the harness, and by hand: errors of the last value on the scaled test part."""
+    line = execute(RUNS[0].model_copy(update={"model": NaiveDesign()}))
+    data = prepare("SeattleWeather", input_size=24, horizon=RUNS[0].horizon)
+    windows = data.test()
+    batch = windows.gather(torch.arange(len(windows)))
+    error = (batch.history[..., -1:] - batch.future).double()
+    assert line["test"]["windows"] == len(windows)
+    assert line["test"]["mse"] == pytest.approx(error.square().mean().item())
+    assert line["test"]["mae"] == pytest.approx(error.abs().mean().item())
+    assert line["parameters"] == 0
 
 
 def test_the_same_run_gives_the_same_figures() -> None:

@@ -20,8 +20,9 @@ from leapts_bench.peers.kernels import MergedKernels, merge_kernels
 from leapts_bench.peers.neural import MODULES
 from leapts_bench.protocol import Benchmark, cut
 from leapts_bench.published import published
+from leapts_bench.results import append, cut_short
 from leapts_bench.runs import Learning, PeerDesign, Run
-from leapts_bench.suites import FULL, entries
+from leapts_bench.suites import FULL, Entry, entries
 from leapts_bench.summary import Results
 
 LOOKBACK, HORIZON, VARIATES = 48, 12, 2
@@ -244,3 +245,13 @@ def test_a_suite_leaves_out_peers_that_cannot_be_built(
     asked.clear()
     assert main(["run", "synthetic", *only, "--model", "AMD", "--horizon", "24", "60"]) == 0
     assert [run.horizon for run in asked] == [24, 60]
+
+
+def test_figures_of_runs_that_were_cut_short_are_marked(folder: Path) -> None:
+    peer = peer_run("DLinear", "ILI", input_size=36, horizon=24)
+    patient = peer.model_copy(update={"training": peer.training.model_copy(update={"patience": 3})})
+    append(folder / "peers.jsonl", _made_up(patient, 2.0, 1.0) | {"training": {"stopped_early": True}})
+    suite = [Entry("DLinear", peer), Entry(FULL, peer.model_copy(update={"seed": 2}))]
+    shown = peers(Results(suite, cut_short(folder)))
+    assert "| ILI | 24 | not run here (1.861) | 2.000 \\* (5.061) |" in shown
+    assert "\\*" not in peers(Results(suite, {})).split("MSE:")[1]

@@ -2,7 +2,12 @@ import json
 import multiprocessing
 from pathlib import Path
 
+import pytest
+
+from leapts.errors import ConfigError
 from leapts_bench import results
+from leapts_bench.runs import Run
+from tests.bench.conftest import tiny_run
 
 
 def _append_many(path: Path, writer: int, count: int) -> None:
@@ -43,6 +48,45 @@ def test_trials_of_a_search_are_not_finished_runs(tmp_path: Path) -> None:
     results.append(tmp_path / "search.jsonl", {"key": "a", "validation": {}})
     results.append(tmp_path / "main.jsonl", {"key": "b", "test": {}})
     assert set(results.finished(tmp_path)) == {"b"}
+
+
+def _line(run: Run, *, stopped_early: bool) -> results.Line:
+    test = {"mse": 1.0 + stopped_early}
+    return {
+        "key": run.key,
+        "run": run.model_dump(mode="json"),
+        "test": test,
+        "training": {"stopped_early": stopped_early},
+    }
+
+
+def _with_patience(run: Run, patience: int) -> Run:
+    return run.model_copy(update={"training": run.training.model_copy(update={"patience": patience})})
+
+
+def test_a_run_whose_patience_lasted_stands_for_the_one_without(tmp_path: Path) -> None:
+    patient, plain = (_with_patience(tiny_run(), patience) for patience in (3, 0))
+    line = _line(patient, stopped_early=False)
+    results.append(tmp_path / "peers.jsonl", line)
+    assert results.finished(tmp_path) == {patient.key: line, plain.key: line}
+    assert results.cut_short(tmp_path) == {}
+
+
+def test_a_run_that_was_cut_short_is_to_be_done_again(tmp_path: Path) -> None:
+    patient, plain = (_with_patience(tiny_run(), patience) for patience in (3, 0))
+    line = _line(patient, stopped_early=True)
+    results.append(tmp_path / "peers.jsonl", line)
+    assert results.finished(tmp_path) == {patient.key: line}
+    assert results.cut_short(tmp_path) == {plain.key: line}
+
+
+def test_two_results_of_one_run_must_agree(tmp_path: Path) -> None:
+    results.append(tmp_path / "a.jsonl", {"key": "a", "test": {"mse": 1.0}})
+    results.append(tmp_path / "b.jsonl", {"key": "a", "test": {"mse": 1.0}})
+    assert set(results.finished(tmp_path)) == {"a"}
+    results.append(tmp_path / "c.jsonl", {"key": "a", "test": {"mse": 0.9}})
+    with pytest.raises(ConfigError, match="two results of one run, a, differ"):
+        results.finished(tmp_path)
 
 
 def test_a_claim_is_held_by_one_at_a_time_and_ends_with_its_block(tmp_path: Path) -> None:

@@ -117,12 +117,12 @@ def _entrant(name: str, dataset: str, plan: Plan) -> Run:
 
 
 def _untrained(run: Run, data: Benchmark) -> LeapTSModel | PeerModel:
-    match run.model:
-        case LeapTSDesign():
-            config = run.model.config(input_size=LOOKBACK, horizon=HORIZON, variates=data.variates)
-            return build_model(config, seed=run.seed)
-        case PeerDesign(name=name, options=options):
-            assert name in PEERS
-            assert is_available(name)
-            sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": data.variates}
-            return build_peer(name, options, **sizes, seed=run.seed)
+    design = run.model
+    if isinstance(design, LeapTSDesign):
+        config = design.config(input_size=LOOKBACK, horizon=HORIZON, variates=data.variates)
+        return build_model(config, seed=run.seed)
+    assert isinstance(design, PeerDesign)
+    assert design.name in PEERS
+    assert is_available(design.name)
+    sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": data.variates}
+    return build_peer(design.name, design.options, **sizes, seed=run.seed)
