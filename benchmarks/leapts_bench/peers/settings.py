@@ -118,6 +118,7 @@ _LEARNING: dict[str, tuple[tuple[float, int], dict[str, tuple[float, int]]]] = {
         },
     ),
     "TSMixer": ((1e-4, 32), {"ETTm2": (1e-3, 32)}),
+    # ILI is too short for batches of 128, and its scripts have no other.
     "TimeMixer": ((1e-2, 128), {"ETTm1": (1e-2, 16), "ILI": (1e-2, 16), "Electricity": (1e-2, 32)}),
     "iTransformer": ((1e-4, 32), {"Electricity": (5e-4, 16)}),
     "N-HiTS": ((1e-3, 32), {}),
