@@ -76,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--address", help="of the Ray cluster; without it, one on this machine")
     run.add_argument("--only", nargs="+", metavar="DATASET", help="these sets alone")
     run.add_argument("--model", nargs="+", metavar="NAME", help="these models alone: LeapTS, or peers")
+    run.add_argument("--horizon", nargs="+", type=int, metavar="STEPS", help="these horizons alone")
     run.add_argument("--seed", nargs="+", type=int, help="these seeds alone")
     status = commands.add_parser("status", help="how much of each suite is done")
     table = commands.add_parser("table", help="render the tables from the results, without any training")
@@ -112,9 +113,10 @@ def _run(options: argparse.Namespace) -> int:
         entry.run
         for entry in entries(options.suite)
         if (options.only is None or entry.run.dataset in options.only)
+        and (options.model is None or entry.run.model_name in options.model)
+        and (options.horizon is None or entry.run.horizon in options.horizon)
         and (options.seed is None or entry.run.seed in options.seed)
     ]
-    wanted = [run for run in wanted if options.model is None or run.model_name in options.model]
     missing = {name for name in dict.fromkeys(run.dataset for run in wanted) if not _is_here(name)}
     for name in sorted(missing):
         _tell(f"{name} is not in the data folder: its runs are left out")

@@ -159,13 +159,13 @@ def test_a_standardised_peer_follows_the_level_and_the_spread_of_its_windows() -
 @pytest.mark.parametrize(("rows", "columns"), [(1, 24), (2, 12), (5, 5), (24, 1), (13, 17)])
 def test_merged_kernels_are_the_mean_of_the_kernels_and_learn_as_they_do(rows: int, columns: int) -> None:
     kernels = nn.ModuleList(nn.Conv2d(2, 3, 2 * width + 1, padding=width) for width in range(6))
-    picture = torch.randn(4, 2, rows, columns)
+    picture = torch.randn(4, 2, rows, columns, requires_grad=True)
     each = torch.stack([kernel(picture) for kernel in kernels]).mean(0)
-    weights = list(kernels.parameters())
-    wanted = torch.autograd.grad(each.square().sum(), weights)
+    learnt = [picture, *kernels.parameters()]
+    wanted = torch.autograd.grad(each.square().sum(), learnt)
     merged = MergedKernels(kernels)(picture)
     torch.testing.assert_close(merged, each, rtol=1e-4, atol=1e-5)
-    for found, expected in zip(torch.autograd.grad(merged.square().sum(), weights), wanted, strict=True):
+    for found, expected in zip(torch.autograd.grad(merged.square().sum(), learnt), wanted, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
 
 
@@ -241,3 +241,6 @@ def test_a_suite_leaves_out_peers_that_cannot_be_built(
     assert main(["run", "synthetic", *only, "--model", "AMD"]) == 0
     assert {run.model_name for run in asked} == {"AMD"}
     assert len(asked) == 4
+    asked.clear()
+    assert main(["run", "synthetic", *only, "--model", "AMD", "--horizon", "24", "60"]) == 0
+    assert [run.horizon for run in asked] == [24, 60]

@@ -89,6 +89,18 @@ def test_fit_passes_every_option_on(leapts: Leapts, tmp_path: Path) -> None:
     assert (params["val_size"], params["learning_rate"], params["random_seed"]) == (20, 0.01, 7)
 
 
+def test_columns_that_are_not_used_are_named(leapts: Leapts, tmp_path: Path) -> None:
+    file = tmp_path / "shop.csv"
+    pd.read_csv(io.StringIO(table())).assign(price=1.0).to_csv(file, index=False)
+    many = leapts("fit", file, "--horizon", 3, "--out", tmp_path / "m", *FEW_STEPS)
+    assert (many.code, many.err) == (0, "not used: 'price'; only 'y' is forecast\n")
+    pd.read_csv(io.StringIO(table(["a"]))).assign(price=1.0)[["ds", "y", "price"]].to_csv(file, index=False)
+    one = leapts("fit", file, "--horizon", 3, "--out", tmp_path / "m", *FEW_STEPS)
+    assert one.err == "not used: 'price'; only 'y' is forecast (--layout wide takes each column for a series)\n"
+    wide = leapts("fit", file, "--horizon", 3, "--out", tmp_path / "m", *FEW_STEPS, "--layout", "wide", "--json")
+    assert (json.loads(wide.out)["series"], wide.err) == (2, "")
+
+
 def test_fit_tells_programs_the_same_in_json(leapts: Leapts, data: Path, tmp_path: Path) -> None:
     result = leapts("fit", data, "--horizon", 6, "--out", tmp_path / "m", *FEW_STEPS, "--json")
     answer = json.loads(result.out)

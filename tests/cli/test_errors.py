@@ -128,3 +128,9 @@ def test_a_place_that_cannot_be_written_to_is_found_before_training(leapts: Leap
     result = leapts("fit", "waves.csv", "--horizon", 6, "--out", "file/model", "--max-steps", 10**6)
     assert result.code == 2
     assert "file" in result.error_line
+
+
+@pytest.mark.parametrize("option", [["--threads", 2], ["--safe-cells"]])
+def test_what_an_engine_cannot_heed_is_refused(leapts: Leapts, data: Path, model: Path, option: list[object]) -> None:
+    line = leapts("predict", model, data, "-o", "forecasts", "--engine", "ray", *option).error_line
+    assert "leave out --threads, --safe-cells" in line

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from leapts.data import columns
 from leapts.data.columns import name_column
 from leapts.data.layout import natural_key, natural_order
+from leapts.data.options import PanelOptions
 from leapts.data.reading import read_table
 from leapts.data.validation import read_panel
 from leapts.errors import DataError
@@ -68,3 +69,11 @@ def test_row_numbers_are_no_series() -> None:
         with pytest.raises(DataError, match="column 'index' holds row numbers, not a series; drop it"):
             read_panel(pd.DataFrame({"index": range(first, first + 3), "date": days, "a": 1.0}))
     assert read_panel(pd.DataFrame({"index": [7.0, 7.5, 7.25], "date": days})).series == ("index",)
+
+
+def test_what_a_long_frame_has_beside_its_values_is_said_to_be_unused() -> None:
+    frame = pd.DataFrame({"ds": [1, 2, 3], "y": 1.0, "price": 2.0, "note": "x"})
+    assert read_panel(frame).unused == ("price", "note")
+    assert read_panel(frame.assign(unique_id="a")).unused == ("price", "note")
+    assert read_panel(frame[["ds", "y"]]).unused == ()
+    assert read_panel(frame[["ds", "y", "price"]], PanelOptions(layout="wide")).unused == ()

@@ -59,6 +59,10 @@ def predict(
             raise ConfigError(
                 "--engine ray forecasts a folder of Parquet files into another: give DATA and -o FOLDER, and no --trace"
             )
+        if threads > 1 or safe_cells:
+            raise ConfigError(
+                "with --engine ray each part has one processor and writes Parquet; leave out --threads, --safe-cells"
+            )
         levels = tuple(options.whole_levels(level))
         done = predict_folder(model, Path(data), Path(str(output)), levels, address=address, partitions=partitions)
         if json:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leapts import launch
 from leapts.cli.options import Reading
+from leapts.cli.terminal import note
 from leapts.data.catalogue import Dataset, catalogue, find
-from leapts.data.wording import nearest, quoted
+from leapts.data.wording import listed, nearest, quoted
 from leapts.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -68,6 +70,8 @@ def read_source(data: str, reading: Reading) -> Source:
     from leapts.data.validation import read_panel
 
     panel = read_panel(found, reading.panel_options())
+    if panel.unused and launch.is_first():
+        note(_on_unused(panel))
     return Source(panel, seasonal_period(panel.freq))
 
 
@@ -85,3 +89,9 @@ def load_set(dataset: Dataset) -> "Panel":
             f"(leapts datasets fetch {dataset.name} --to FOLDER puts it there)"
         )
     return load_dataset(dataset)
+
+
+def _on_unused(panel: "Panel") -> str:
+    target = panel.style.target_col
+    text = f"not used: {listed(panel.unused)}; only {quoted(target)} is forecast"
+    return f"{text} (--layout wide takes each column for a series)" if panel.series == (target,) else text

@@ -35,6 +35,7 @@ class Columns:
         values: [1, rows] in a long frame, [series, rows] in a wide one.
         time_col: The name of the time column.
         is_wide: Which of the two it was.
+        unused: What else the frame has: columns of a long one that are not read.
     """
 
     names: tuple[str | int, ...]
@@ -43,6 +44,7 @@ class Columns:
     values: npt.NDArray[np.float64]
     time_col: str
     is_wide: bool
+    unused: tuple[str, ...] = ()
 
 
 def columns_of(table: Table, options: PanelOptions) -> Columns:
@@ -64,7 +66,9 @@ def _long(table: Table, options: PanelOptions) -> Columns:
         names, codes = (options.target_col,), np.zeros(len(table), dtype=np.int32)
     time = _time(table, options, options.time_col)
     values = number_column(table, options.target_col)[None]
-    return Columns(names, codes, time, values, options.time_col, is_wide=False)
+    used = {options.id_col, options.time_col, options.target_col}
+    unused = tuple(name for name in table.columns if name not in used)
+    return Columns(names, codes, time, values, options.time_col, is_wide=False, unused=unused)
 
 
 def _in_natural_order(

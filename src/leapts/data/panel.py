@@ -49,6 +49,7 @@ class Panel:
         freq: The frequency, a pandas alias or an integer step.
         zone: The time zone of aware stamps.
         style: What the frame looked like that this came from.
+        unused: Columns of that frame that were not read, being neither names nor stamps nor values.
     """
 
     values: Float64[Tensor, " rows"]
@@ -58,6 +59,7 @@ class Panel:
     freq: str | int
     zone: str | None = None
     style: FrameStyle = field(default_factory=FrameStyle)
+    unused: tuple[str, ...] = ()
 
     @classmethod
     def from_matrix(

@@ -57,6 +57,7 @@ def panel_from_table(table: Table, options: PanelOptions) -> Panel:
             target_col=options.target_col,
             time_type=columns.time.dtype,
         ),
+        unused=columns.unused,
     )
 
 
