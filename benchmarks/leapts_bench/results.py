@@ -14,6 +14,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from leapts.errors import ConfigError
+from leapts_bench.runs import parse_run
+
 Line = dict[str, Any]
 
 _CODE = Path(__file__).parents[2]
@@ -45,9 +48,38 @@ def read(path: Path) -> list[Line]:
 
 
 def finished(folder: Path) -> dict[str, Line]:
-    """Every finished run of every suite in a folder, by key."""
+    """Every finished run of every suite in a folder, by key.
+
+    One whose patience lasted is what it would have been without any, and is found by that key, too.
+    """
+    done: dict[str, Line] = {}
+    for line in _tested(folder):
+        keys = [line["key"]] if _is_cut_short(line) else [line["key"], _key_without_patience(line)]
+        for key in keys:
+            if done.setdefault(key, line)["test"] != line["test"]:
+                raise ConfigError(f"{folder}: two results of one run, {key}, differ; find out which is right")
+    return done
+
+
+def cut_short(folder: Path) -> dict[str, Line]:
+    """The runs that their patience stopped, by the keys of those that are to be done in their place."""
+    return {_key_without_patience(line): line for line in _tested(folder) if _is_cut_short(line)}
+
+
+def _tested(folder: Path) -> list[Line]:
     lines = [line for path in sorted(folder.glob("*.jsonl")) for line in read(path)]
-    return {line["key"]: line for line in lines if "key" in line and "test" in line}
+    return [line for line in lines if "key" in line and "test" in line]
+
+
+def _is_cut_short(line: Line) -> bool:
+    return bool(line.get("training", {}).get("stopped_early"))
+
+
+def _key_without_patience(line: Line) -> str:
+    if not line.get("run", {}).get("training", {}).get("patience"):
+        return str(line["key"])
+    run = parse_run(json.dumps(line["run"]))
+    return run.model_copy(update={"training": run.training.model_copy(update={"patience": 0})}).key
 
 
 @contextlib.contextmanager

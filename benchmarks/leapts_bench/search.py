@@ -89,7 +89,7 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
 
 
 def candidates(dataset: str, variates: int) -> list[Recipe]:
-    """Plain anchors first, one for each normalisation with and without mixing, then random ones."""
+    """Plain anchors first, three normalisations with and without mixing, then random ones."""
     random_ = random.Random(int.from_bytes(hashlib.sha256(dataset.encode()).digest()[:8], "big"))
     mixings = ("none", "mlp") if variates > 1 else ("none",)
     anchors = [

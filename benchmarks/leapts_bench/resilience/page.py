@@ -15,8 +15,9 @@ _INTRODUCTION = """\
 
 What was done to LeapTS to break it, and how it ended. Every figure comes from `benchmarks/results/resilience.jsonl`,
 which has a line for each unit with its commit and versions. `make resilience` does what is not done yet and renders
-this page; a short seeded share of every campaign runs with `make test` (`tests/resilience/`). A unit that failed is
-done again once the fault is repaired: what had failed stays in the file, and is counted below as found and repaired."""
+this page; a short seeded share of every campaign runs with `make test` (`tests/resilience/`), of made-up requests
+where Schemathesis is installed and of listening engines where Ray is. A unit that failed is done again once the fault
+is repaired: what had failed stays in the file, and is counted below as found and repaired."""
 
 
 def write_page(folder: Path, target: Path) -> None:

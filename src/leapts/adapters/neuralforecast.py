@@ -41,7 +41,8 @@ class LeapTS(BaseModel):
         hidden_size: Width of the network.
         encoder_layers: Layers of the encoder.
         head_layers: Layers of the segment heads.
-        normalization: What a window is centred on: its `mean`, its `last` value, or `none`.
+        normalization: What a window is centred on and divided by: its `mean` or its `last` value, and its spread;
+            `shift` its last value alone; or `none`.
         scheduling: The schedule, by its kind or with its options, see `leapts.config.ModelConfig`.
         state: What carries the state from leap to leap, likewise.
         control_size: Numbers in the control signal.

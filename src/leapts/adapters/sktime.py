@@ -33,7 +33,7 @@ class LeapTSForecaster(BaseForecaster):
 
     Series of different lengths and ends are taken as they are; each is forecast from its own end. What is left out is
     picked from the data, see `forecaster_.picked_`. Time counts in steps, so no frequency is needed, and no season is
-    known: `input_size` is best given, by default it is twice the horizon.
+    known: `input_size` is best given, by default it is twice the horizon as far as the series reach.
 
     Intervals and quantiles are split-conformal, from windows held out of training (`val_size`). A series too short to
     hold any out is measured on the windows of training instead, which makes for narrow intervals; `intervals_from_`

@@ -64,7 +64,7 @@ def backtest(
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
-    """Forecast the past from several cutoffs, and compare with forecasts that need no training."""
+    """Forecast the past from several cutoffs, and compare with baselines."""
     from leapts.data.writing import require_writable, write_frame
     from leapts.forecaster.comparison import compare
 

@@ -67,7 +67,7 @@ def fetch_set(
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001
 ) -> None:
-    """Download a data set, or take it from a folder; the files are checked either way."""
+    """Download a data set, or take it from a folder; new files are checked where a checksum was published."""
     from leapts.data.fetch import fetch
 
     dataset = find(name)

@@ -109,9 +109,9 @@ def download(
         raise DownloadError(_refusal(url, error.code, error.reason)) from error
     except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
+        kept = ": what has arrived is kept" if checksum is not None else ""
         raise DownloadError(
-            f"{url} could not be reached or broke off ({reason}); check the connection and run again: "
-            "what has arrived is kept"
+            f"{url} could not be reached or broke off ({reason}); check the connection and run again{kept}"
         ) from error
     _require_checksum(part, checksum, url)
     move_file(part, target)
@@ -188,7 +188,7 @@ def _receive(url: str, part: Path, *, progress: Progress | None, timeout: float,
         part.unlink()
         raise DownloadError(f"{url} sends more than the {limit:,} bytes allowed; is it the right file?")
     if total is not None and done != total:
-        raise DownloadError(f"{url} broke off after {done:,} of {total:,} bytes; run again, and it goes on from there")
+        raise DownloadError(f"{url} broke off after {done:,} of {total:,} bytes; run again")
 
 
 def _refusal(url: str, code: int, reason: str) -> str:

@@ -1,4 +1,4 @@
-"""A back-test of LeapTS beside forecasts that need no training, all of them from the same cutoffs."""
+"""A back-test of LeapTS beside baselines, all of them from the same cutoffs."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -141,7 +141,8 @@ class LeapTS:
         """Forecast the `h` steps after the end of every series.
 
         Args:
-            df: History to forecast from, of the fitted series or of others; by default the data of the fit.
+            df: History to forecast from, of the fitted series or of others; by default the data of the fit. A model
+                that mixes its series needs just those.
             level: Intervals to give, in percent: `[80, 95]`.
             quantiles: Quantiles to give instead of intervals: `[0.1, 0.9]`.
             return_trace: Whether to give the trace too: one row for each leap; `trace.to_frame()` is a frame of them.
@@ -228,7 +229,8 @@ class LeapTS:
         """Measure the intervals anew, on data the model was not fitted on.
 
         Args:
-            df: History with at least one window of `input_size + h` steps in every series.
+            df: History with windows of `input_size + h` steps: those of any series count, but a model that mixes its
+                series needs one in each.
         """
         fitted = self._require_fitted()
         panel = fitted.accepted(self._read(df, freq=fitted.tail.freq))

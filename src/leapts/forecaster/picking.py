@@ -143,10 +143,14 @@ def _val_size(shortest: int, h: int) -> tuple[int, str]:
 
 def _input_size(panel: Panel, h: int, shortest: int) -> tuple[int, str]:
     season = seasonal_period(panel.freq)
-    wanted = max(2 * h, min(4 * season, _LONGEST_PICKED_LOOKBACK))
+    wanted, reason = min(4 * season, _LONGEST_PICKED_LOOKBACK), f"four seasons of {season}"
+    if wanted < 4 * season:
+        reason += f", cut to {wanted}"
+    if wanted <= 2 * h:
+        wanted, reason = 2 * h, "twice the horizon"
     room = max(1, (shortest - h) // 2)
     if wanted <= room:
-        return wanted, f"twice the horizon or four seasons of {season}, at most {_LONGEST_PICKED_LOOKBACK}"
+        return wanted, reason
     return room, f"half of what the shortest series has beside the horizon ({wanted} would be better)"
 
 

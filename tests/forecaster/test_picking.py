@@ -1,0 +1,29 @@
+"""What is picked says why, and the reason is the one that decided."""
+
+import pandas as pd
+import pytest
+
+from leapts.data.validation import read_panel
+from leapts.forecaster.picking import Pick, pick_options
+
+HALF = "half of what the shortest series has beside the horizon (300 would be better)"
+
+
+@pytest.mark.parametrize(
+    ("freq", "steps", "h", "lookback", "reason"),
+    [
+        ("D", 500, 7, 28, "four seasons of 7"),
+        ("D", 500, 14, 28, "twice the horizon"),
+        ("15min", 2000, 48, 192, "four seasons of 96, cut to 192"),
+        ("15min", 2000, 150, 300, "twice the horizon"),
+        ("D", 610, 150, 155, HALF),
+    ],
+)
+def test_the_look_back_is_picked_for_the_reason_given(
+    freq: str, steps: int, h: int, lookback: int, reason: str
+) -> None:
+    stamps = pd.date_range("2024-01-01", periods=steps, freq=freq)
+    panel = read_panel(pd.DataFrame({"ds": stamps, "y": range(steps)}))
+    picked = pick_options(panel, h, input_size=None, val_size=None, model={}, training={})
+    assert Pick("input_size", lookback, reason) in picked.picks
+    assert picked.model.input_size == lookback
