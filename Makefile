@@ -8,7 +8,9 @@ DOCS_READY := $(VENV)/.ready-docs
 # What makes a release has nothing to do with LeapTS, and stays apart.
 RELEASE := .venv-release
 RELEASE_READY := $(RELEASE)/.ready
-PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
+# One process more than there are processors: many tests wait for processes of their own.
+PROCESSES := $(shell $(PYTHON) -c 'import os; print(1 + os.cpu_count())')
+PYTEST := -m pytest --numprocesses $(PROCESSES) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test coverage mutation lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean resilience
@@ -36,11 +38,11 @@ demo: $(READY) ## fit, forecast and trace the bundled weather data
 	$(BIN)/leapts demo
 
 test: $(READY) ## run the whole test suite
-	$(PYTEST)
+	$(BIN)/python $(PYTEST)
 
 coverage: $(READY) ## run it and measure which branches of src/leapts it takes; fails below the floor in pyproject.toml
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest --numprocesses 2 --dist worksteal
+	$(BIN)/coverage run $(PYTEST)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --skip-covered --show-missing
 
@@ -66,7 +68,7 @@ $(PEERS_READY): $(READY) constraints-peers.txt
 	@touch $@
 
 peers: $(PEERS_READY) ## test the adapters with neuralforecast, Darts, sktime and statsforecast, and the frames of pandas 2
-	$(PEERS)/bin/python -m pytest --numprocesses 2 --dist worksteal tests/adapters tests/test_baselines.py tests/data \
+	$(PEERS)/bin/python $(PYTEST) tests/adapters tests/test_baselines.py tests/data \
 		tests/forecaster/test_kinds.py
 
 # Ray and Spark are heavy beside what everybody needs, and their tests bring up a cluster: apart, and one after the other.

@@ -193,7 +193,8 @@ and last names in them do not overlap) and none has more than two million rows, 
 or with `--partitions`, rows are exchanged: they go to partitions by a hash of the series' name, so that whole series
 come together. Actors that have read the model once forecast a partition each. A partition that was written is not
 forecast again, neither when a machine is lost nor when the same command is given anew; `forecasts/` appears when all
-of them are there.
+of them are there. Where rows are exchanged, the number of partitions goes by the processors there are: give
+`--partitions` if the cluster may have another size when the command is given anew.
 
 Underneath is one function, `leapts.scaleout.predict_partition(table, model)`, from an Arrow table to an Arrow table.
 Spark runs it through `mapInArrow`: [examples/spark_forecast.py](../examples/spark_forecast.py), `pip install
