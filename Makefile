@@ -8,9 +8,7 @@ DOCS_READY := $(VENV)/.ready-docs
 # What makes a release has nothing to do with LeapTS, and stays apart.
 RELEASE := .venv-release
 RELEASE_READY := $(RELEASE)/.ready
-# One process more than there are processors: many tests wait for processes of their own.
-PROCESSES := $(shell $(PYTHON) -c 'import os; print(1 + os.cpu_count())')
-PYTEST := -m pytest --numprocesses $(PROCESSES) --dist worksteal
+PYTEST := -m pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test coverage mutation lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean resilience
