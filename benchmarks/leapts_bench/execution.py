@@ -34,7 +34,8 @@ def execute(run: Run) -> results.Line:
     validation = data.validation_scores(fitted.predictor)
     predictor = fitted.predictor
     if isinstance(data, M4Benchmark):
-        predictor = refit(run, data.whole(), variates=data.variates, steps=fitted.report["best_step"])
+        steps = [report["best_step"] for report in fitted.reports]
+        predictor = refit(run, data.whole(), variates=data.variates, steps=steps)
     scoring = time.perf_counter()
     test = data.test_scores(predictor)
     analysis = {"analysis": analysed(run.dataset, data, fitted.predictor)} if isinstance(run, AnalysisRun) else {}

@@ -1,8 +1,10 @@
 """From a run to a fitted model: LeapTS by its own training loop, peers behind the same seam."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
+import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
@@ -33,11 +35,16 @@ class Parts(Protocol):
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model, its size, and how its training went."""
+    """A fitted model, its size, and how its training went; of several, all of them together."""
 
     predictor: Predictor
     parameters: int
-    report: dict[str, Any]
+    reports: tuple[dict[str, Any], ...]  # of each member
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """How the training went, as a result holds it."""
+        return self.reports[0] if len(self.reports) == 1 else {"members": list(self.reports)}
 
 
 def fit(run: Run, data: Parts) -> Fit:
@@ -48,12 +55,11 @@ def fit(run: Run, data: Parts) -> Fit:
         ImportError: When the peer needs a package that is not installed.
     """
     if isinstance(run.model, NaiveDesign):
-        return Fit(Repeating(run.horizon), 0, {"steps": 0, "stopped_early": False})
-    windows = data.train()
-    model = _built(run, windows, data.variates)
-    # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
-    report = train(cast("LeapTSModel", model), windows, data.validation(), run.training.config(len(windows), run.seed))
-    return Fit(_asked(model), _size(model), _told(report))
+        return Fit(Repeating(run.horizon), 0, ({"steps": 0, "stopped_early": False},))
+    windows, validation = data.train(), data.validation()
+    trained = [_trained(member, windows, validation, data.variates) for member in run.members()]
+    models = [model for model, _ in trained]
+    return Fit(_asked(models), sum(_size(model) for model in models), tuple(_told(report) for _, report in trained))
 
 
 class Leaping:
@@ -84,6 +90,20 @@ class Asked:
         return Predicted(self.model.forecast(history).values, None)
 
 
+class Averaging:
+    """The mean of what several predictors say."""
+
+    def __init__(self, members: Sequence[Predictor]) -> None:
+        self.members = members
+
+    def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
+        """The mean forecast of each window, and of the leaps that each member took."""
+        said = [member.predict(history) for member in self.members]
+        leaps = [each.leaps.double() for each in said if each.leaps is not None]
+        values = torch.stack([each.values for each in said]).mean(0)
+        return Predicted(values, torch.stack(leaps).mean(0) if leaps else None)
+
+
 class Repeating:
     """The last value, repeated."""
 
@@ -95,12 +115,21 @@ class Repeating:
         return Predicted(history[..., -1:].expand(-1, -1, self.horizon), None)
 
 
-def refit(run: Run, windows: WindowSource, *, variates: int | None, steps: int) -> Predictor:
-    """Fit the run's model anew on these windows, for so many steps, with nothing held out."""
+def refit(run: Run, windows: WindowSource, *, variates: int | None, steps: Sequence[int]) -> Predictor:
+    """Fit the run's model anew on these windows, each member for so many steps, with nothing held out."""
+    members = zip(run.members(), steps, strict=True)
+    return _asked([_trained(member, windows, None, variates, steps=most)[0] for member, most in members])
+
+
+def _trained(
+    run: Run, windows: WindowSource, validation: WindowSource | None, variates: int | None, *, steps: int | None = None
+) -> tuple[LeapTSModel | PeerModel, TrainingReport]:
     model = _built(run, windows, variates)
-    config = run.training.config(len(windows), run.seed).model_copy(update={"max_steps": steps})
-    train(cast("LeapTSModel", model), windows, None, config)
-    return _asked(model)
+    config = run.training.config(len(windows), run.seed)
+    if steps is not None:
+        config = config.model_copy(update={"max_steps": steps})
+    # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
+    return model, train(cast("LeapTSModel", model), windows, validation, config)
 
 
 def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel | PeerModel:
@@ -117,8 +146,9 @@ def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel
             raise AssertionError("nothing to build: it has nothing to learn")
 
 
-def _asked(model: LeapTSModel | PeerModel) -> Predictor:
-    return Leaping(model) if isinstance(model, LeapTSModel) else Asked(model)
+def _asked(models: Sequence[LeapTSModel | PeerModel]) -> Predictor:
+    predictors = [Leaping(model) if isinstance(model, LeapTSModel) else Asked(model) for model in models]
+    return predictors[0] if len(predictors) == 1 else Averaging(predictors)
 
 
 def _size(model: nn.Module) -> int:

@@ -48,6 +48,10 @@ class Recipe(Options):
         """The recipe with other options of the model, as an ablation wants."""
         return Recipe(model=LeapTSDesign(options={**self.model.options, **options}), training=self.training)
 
+    def averaged(self, members: int) -> "Recipe":
+        """The mean of so many models of this recipe, which differ in their seeds."""
+        return Recipe(model=self.model.model_copy(update={"members": members}), training=self.training)
+
     def lean(self, width: int) -> "Recipe":
         """The same at a fraction of the time: a state of at most so many numbers, and at most two leaps."""
         options = self.model.options

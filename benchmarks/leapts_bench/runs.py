@@ -25,6 +25,10 @@ class LeapTSDesign(Options):
 
     kind: Literal["leapts"] = "leapts"
     options: dict[str, Any] = Field(default_factory=dict, description="of ModelConfig, where not its defaults")
+    # Left out of the description where there is one, so that runs of before there could be more keep their keys.
+    members: Size = Field(
+        default=1, description="models with seeds of their own, whose mean is the forecast", exclude_if=lambda n: n == 1
+    )
 
     def config(self, *, input_size: int, horizon: int, variates: int | None) -> ModelConfig:
         """The model's full options for a window."""
@@ -91,6 +95,17 @@ class Run(RootOptions):
         """The hash of the description: the same on every machine and in every version of Python."""
         text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
+
+    def members(self) -> "list[Run]":
+        """The models whose mean the run is, as runs of their own: itself, where it is one model.
+
+        Members of the first seed have the seeds 1 to n, those of the second n + 1 to 2 n: no two runs share one.
+        """
+        if not isinstance(self.model, LeapTSDesign) or self.model.members == 1:
+            return [self]
+        count, alone = self.model.members, self.model.model_copy(update={"members": 1})
+        seeds = range((self.seed - 1) * count + 1, self.seed * count + 1)
+        return [self.model_copy(update={"model": alone, "seed": seed}) for seed in seeds]
 
     @property
     def model_name(self) -> str:

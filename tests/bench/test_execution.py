@@ -15,7 +15,7 @@ from leapts_bench.execution import execute, work, work_all
 from leapts_bench.fitting import fit
 from leapts_bench.protocol import prepare
 from leapts_bench.runs import NaiveDesign, PeerDesign, Run
-from tests.bench.conftest import tiny_run
+from tests.bench.conftest import TINY, tiny_run
 
 RUNS = [tiny_run(seed=seed) for seed in (1, 2)]
 
@@ -60,6 +60,25 @@ def test_the_last_value_is_a_forecast_without_training() -> None:
     assert line["test"]["mse"] == pytest.approx(error.square().mean().item())
     assert line["test"]["mae"] == pytest.approx(error.abs().mean().item())
     assert line["parameters"] == 0
+
+
+def test_a_run_of_several_members_forecasts_their_mean() -> None:
+    """Each of them as it would be alone, with the seeds that follow those of the run before."""
+    mean = TINY.averaged(2).run("SeattleWeather", input_size=24, horizon=12, seed=2)
+    data = prepare("SeattleWeather", input_size=24, horizon=12)
+    alone = [fit(tiny_run(seed=seed), data) for seed in (3, 4)]
+    together = fit(mean, data)
+    history = data.validation().gather(torch.arange(5)).history
+    said = [each.predictor.predict(history) for each in alone]
+    predicted = together.predictor.predict(history)
+    torch.testing.assert_close(predicted.values, (said[0].values + said[1].values) / 2)
+    assert predicted.leaps is not None
+    assert (
+        predicted.leaps.tolist()
+        == torch.stack([each.leaps.double() for each in said if each.leaps is not None]).mean(0).tolist()
+    )
+    assert together.parameters == 2 * alone[0].parameters
+    assert together.report == {"members": [each.report for each in alone]}
 
 
 def test_the_same_run_gives_the_same_figures() -> None:

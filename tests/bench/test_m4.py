@@ -99,7 +99,7 @@ def test_fitting_anew_takes_the_steps_that_did_best(data: M4Benchmark) -> None:
         training=Learning(epochs=1, looks=1),
     )
     history = data.validation().gather(torch.arange(3)).history
-    once, again, longer = (refit(run, data.whole(), variates=None, steps=steps) for steps in (1, 1, 4))
+    once, again, longer = (refit(run, data.whole(), variates=None, steps=[steps]) for steps in (1, 1, 4))
     assert torch.equal(once.predict(history).values, again.predict(history).values)
     assert not torch.equal(once.predict(history).values, longer.predict(history).values)
 

@@ -33,6 +33,18 @@ def test_all_that_decides_the_outcome_changes_the_key() -> None:
     assert len({run.key, *(other.key for other in others)}) == len(others) + 1
 
 
+def test_one_model_is_its_own_only_member() -> None:
+    run = tiny_run(seed=3)
+    assert run.members() == [run]
+    assert TINY.averaged(1).run("SeattleWeather", input_size=24, horizon=12, seed=3).key == run.key
+
+
+def test_no_two_runs_share_a_member() -> None:
+    means = [TINY.averaged(4).run("SeattleWeather", input_size=24, horizon=12, seed=seed) for seed in (1, 2, 3)]
+    members = [member for mean in means for member in mean.members()]
+    assert members == [tiny_run(seed=seed) for seed in range(1, 13)]
+
+
 def test_a_run_cannot_be_changed_in_place() -> None:
     with pytest.raises(ValueError, match="frozen"):
         tiny_run().seed = 2
