@@ -38,11 +38,11 @@ without its branch. \\*: cut short by early stopping, to be run again."""
     return f"{said}\n\n{table(['set', 'variant', 'horizon', 'MSE here', 'paper', 'MAE here', 'paper'], rows)}"
 
 
-def m4(of: Results) -> str:
+def m4(of: Results, variant: str = FULL) -> str:
     """SMAPE, MASE and OWA of the paper's groups of frequencies, each series with the same weight."""
     rows = []
     for group in M4_GROUPS:
-        row, here = [group], m4_group(of, group)
+        row, here = [group], m4_group(of, group, variant)
         for metric in M4_METRICS:
             paper = published("m4", group, "-", metric)
             gap = percent(difference(here[metric], paper)) if here and paper else "-"
@@ -52,9 +52,9 @@ def m4(of: Results) -> str:
     return table(["group", *columns], rows)
 
 
-def m4_group(of: Results, group: str) -> dict[str, float]:
+def m4_group(of: Results, group: str, variant: str = FULL) -> dict[str, float]:
     """The figures of a group; none where some of its frequencies have not run."""
-    found = [of.lines(f"M4-{name}", FULL, find(f"M4-{name}").horizons[0]) for name in M4_GROUPS[group]]
+    found = [of.lines(f"M4-{name}", variant, find(f"M4-{name}").horizons[0]) for name in M4_GROUPS[group]]
     return m4_figures([lines[0] for lines in found]) if all(found) else {}
 
 
