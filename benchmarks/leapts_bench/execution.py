@@ -73,7 +73,7 @@ def trial(run: Run, splits: Sequence[Split | None] = ()) -> results.Line:
 def opened(run: Run, borders: Split | None = None) -> Benchmark | M4Benchmark:
     """The run's data, under the protocol of its set."""
     if find(run.dataset).split is None:
-        return prepare_m4(run.dataset, input_size=run.input_size, horizon=run.horizon, unit=run.training.unit)
+        return prepare_m4(run.dataset, input_size=run.input_size, horizon=run.horizon, learning=run.training)
     return prepare(run.dataset, input_size=run.input_size, horizon=run.horizon, borders=borders)
 
 

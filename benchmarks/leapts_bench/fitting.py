@@ -129,7 +129,7 @@ def _trained(
     if steps is not None:
         config = config.model_copy(update={"max_steps": steps})
     # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
-    return model, train(cast("LeapTSModel", model), windows, validation, config)
+    return model, train(cast("LeapTSModel", model), windows, validation, config, has_gaps=run.training.unfinished)
 
 
 def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel | PeerModel:

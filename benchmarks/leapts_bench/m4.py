@@ -19,7 +19,7 @@ from leapts.data.splits import PanelSplit, split_by_sizes
 from leapts.data.windows import WindowBatch, Windows
 from leapts.metrics import mase, naive_scale, smape
 from leapts.training import WindowSource
-from leapts_bench.runs import Unit
+from leapts_bench.runs import Learning, Unit
 from leapts_bench.scoring import Predicted, Predictor
 
 _ROWS_AT_A_TIME = 16384
@@ -33,6 +33,9 @@ _HORIZONS_TO_LEARN_FROM = {
     "M4-Daily": 10,
     "M4-Hourly": 10,
 }
+
+# Of windows that go on after the ends of their series there are so many horizons fewer: they come closer to the end.
+_FEWER_UNFINISHED = 0.5
 
 # Series change by some tenth of their level in a horizon: counted in that, what is learned is about one.
 _UNIT_OF_LEVEL = 0.1
@@ -60,7 +63,7 @@ class M4Benchmark:
     panel: Panel
     split: PanelSplit
     scaler: Scaler
-    unit: Unit
+    learning: Learning
     input_size: int
     horizon: int
     root: Path | None
@@ -71,15 +74,16 @@ class M4Benchmark:
 
     def train(self) -> WindowSource:
         """Windows to learn from, the held-out horizon left out."""
-        return self._windows(self.split.train, latest=self._latest)
+        return self._to_learn_from(self.split.train)
 
     def whole(self) -> WindowSource:
         """Windows to learn from once everything is chosen: up to the ends of the training series."""
-        return self._windows(self.panel, latest=self._latest)
+        return self._to_learn_from(self.panel)
 
     def validation(self) -> WindowSource:
         """The last horizon of every training series."""
-        return self._windows(self.split.val, step=self.horizon)
+        part = self.split.val
+        return self._windows(self.scaler.transform(part), part.offsets, step=self.horizon)
 
     def validation_scores(self, predictor: Predictor) -> M4Scores:
         """How well the held-out horizon is forecast."""
@@ -95,17 +99,43 @@ class M4Benchmark:
         actual = load_dataset(self.dataset, self.root, part="test").values.view(len(self.panel), -1)
         return self._compared(actual, forecast, self.panel, None)
 
-    @property
-    def _latest(self) -> int:
-        return _HORIZONS_TO_LEARN_FROM[self.dataset.name] * self.horizon
+    def _to_learn_from(self, part: Panel) -> WindowSource:
+        values, offsets = self.scaler.transform(part), part.offsets
+        horizons: float = _HORIZONS_TO_LEARN_FROM[self.dataset.name]
+        if self.learning.unfinished:
+            values, offsets = with_unknown_ends(values, offsets, self.horizon - 1)
+            horizons -= _FEWER_UNFINISHED
+        return self._windows(values, offsets, latest=round(horizons * self.horizon))
 
-    def _windows(self, part: Panel, *, step: int = 1, latest: int | None = None) -> WindowSource:
-        values = self.scaler.transform(part)
-        windows = Windows(values, part.offsets, self.input_size, self.horizon, step=step, pad_short=True, latest=latest)
-        return LevelWindows(windows) if self.unit == "level" else windows
+    def _windows(
+        self,
+        values: Float[Tensor, " rows"],
+        offsets: Int64[Tensor, " borders"],
+        *,
+        step: int = 1,
+        latest: int | None = None,
+    ) -> WindowSource:
+        windows = Windows(values, offsets, self.input_size, self.horizon, step=step, pad_short=True, latest=latest)
+        match self.learning.unit:
+            case "level":
+                return LevelWindows(windows)
+            case "log":
+                return LogWindows(windows)
+            case _:
+                return windows
+
+    def _asked(self, predictor: Predictor) -> Predictor:
+        """The predictor of windows in the run's unit, for windows in that of the scaler."""
+        match self.learning.unit:
+            case "level":
+                return LevelPredictor(predictor)
+            case "log":
+                return LogPredictor(predictor)
+            case _:
+                return predictor
 
     def _scores(self, predictor: Predictor, known: Panel, ahead: Panel) -> M4Scores:
-        predictor = LevelPredictor(predictor) if self.unit == "level" else predictor
+        predictor = self._asked(predictor)
         tail = known.tail(self.input_size)
         windows = Windows(self.scaler.transform(tail), tail.offsets, self.input_size, 0, pad_short=True)
         parts = [
@@ -163,25 +193,68 @@ class LevelPredictor:
         return Predicted(forecast.values * unit, forecast.leaps)
 
 
+@dataclass(frozen=True)
+class LogWindows:
+    """Windows of logarithms: a difference is then a share of the value itself, which is close to SMAPE."""
+
+    windows: Windows
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
+        """The windows of these numbers."""
+        batch = self.windows.gather(index)
+        return WindowBatch(_logs(batch.history), _logs(batch.future))
+
+
+@dataclass(frozen=True)
+class LogPredictor:
+    """A predictor of logarithms, asked in the units of the data."""
+
+    predictor: Predictor
+
+    def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
+        """The forecast of each window."""
+        forecast = self.predictor.predict(_logs(history))
+        return Predicted((forecast.values * _UNIT_OF_LEVEL).exp(), forecast.leaps)
+
+
+def _logs(values: Float[Tensor, "batch variates steps"]) -> Float[Tensor, "batch variates steps"]:
+    """In tenths, like the level; all values of the competition are 10 and more."""
+    return values.log() / _UNIT_OF_LEVEL
+
+
+def with_unknown_ends(
+    values: Float[Tensor, " rows"], offsets: Int64[Tensor, " borders"], steps: int
+) -> tuple[Float[Tensor, " more_rows"], Int64[Tensor, " borders"]]:
+    """The same series, each followed by so many steps that are not known, NaN."""
+    lengths = offsets.diff()
+    moved = offsets + steps * torch.arange(len(offsets))
+    longer = torch.full((int(moved[-1]),), torch.nan, dtype=values.dtype)
+    longer[torch.arange(len(values)) + (moved - offsets)[:-1].repeat_interleave(lengths)] = values
+    return longer, moved
+
+
 def _unit_of_level(history: Float[Tensor, "batch variates lookback"]) -> Float[Tensor, "batch variates 1"]:
     unit = _UNIT_OF_LEVEL * history.abs().mean(2, keepdim=True)
     return torch.where(unit > 0, unit, 1.0)
 
 
 def prepare_m4(
-    name: str, *, input_size: int, horizon: int, unit: Unit = "usual", root: Path | None = None
+    name: str, *, input_size: int, horizon: int, learning: Learning | None = None, root: Path | None = None
 ) -> M4Benchmark:
     """Load the training series of a frequency, hold out their last horizon, and scale them."""
     dataset = find(name)
     panel = load_dataset(dataset, root, part="train")
     split = split_by_sizes(panel, val_size=horizon, test_size=0, input_size=input_size)
-    return M4Benchmark(
-        dataset, panel, split, _scaler(split.train, dataset, unit, input_size), unit, input_size, horizon, root
-    )
+    learning = learning or Learning()
+    scaler = _scaler(split.train, dataset, learning.unit, input_size)
+    return M4Benchmark(dataset, panel, split, scaler, learning, input_size, horizon, root)
 
 
 def _scaler(train: Panel, dataset: Dataset, unit: Unit, input_size: int) -> Scaler:
-    if unit == "level":  # which windows find themselves, in the units of the data
+    if unit in ("level", "log"):  # which windows find themselves, in the units of the data
         return Scaler(torch.zeros(len(train)).double(), torch.ones(len(train)).double())
     fitted = Scaler.fit(train)
     scale = _naive_errors(train, 1)

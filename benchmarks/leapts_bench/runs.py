@@ -16,8 +16,9 @@ from leapts.config import ModelConfig, Options, RootOptions, Size, TrainingConfi
 _KEY_LENGTH = 16
 
 # The usual unit is a series' deviation, or the error of its naive forecast where series have levels of their own. That
-# of OWA, for the latter alone, is what costs as much of OWA in every series; the level is each window's own.
-Unit = Literal["usual", "owa", "level"]
+# of OWA, for the latter alone, is what costs as much of OWA in every series; the level is each window's own; logs count
+# errors in shares of the values themselves.
+Unit = Literal["usual", "owa", "level", "log"]
 
 
 class LeapTSDesign(Options):
@@ -64,6 +65,11 @@ class Learning(Options):
     # Left out of the description where it is the usual one, so that runs of before it could be chosen keep their keys.
     unit: Unit = Field(
         default="usual", description="what errors are counted in", exclude_if=lambda unit: unit == "usual"
+    )
+    unfinished: bool = Field(
+        default=False,
+        description="for M4, learn also from windows whose horizons go on after the ends of their series",
+        exclude_if=lambda unfinished: not unfinished,
     )
 
     def config(self, windows: int, seed: int) -> TrainingConfig:

@@ -102,7 +102,10 @@ def candidates(dataset: str, variates: int) -> list[Recipe]:
 
 
 def ragged_candidates() -> list[Recipe]:
-    """For very many series of their own levels: larger batches, and windows seen from their last value."""
+    """For very many series of their own levels: larger batches, and windows seen from their last value.
+
+    In units of the series, of the window, and of each value, the last also with windows that go on after the end.
+    """
     by_series = [
         Recipe(
             model=LeapTSDesign(options=_model(normalization="last", mixing="none", hidden_size=width)),
@@ -117,7 +120,14 @@ def ragged_candidates() -> list[Recipe]:
         )
         for width, rate in itertools.product((64, 128), (4e-3, 8e-3))
     ]
-    return by_series + by_window
+    by_value = [
+        Recipe(
+            model=LeapTSDesign(options=_model(normalization="shift", mixing="none", hidden_size=width)),
+            training=Learning(batch_size=256, learning_rate=rate, unit="log", unfinished=True),
+        )
+        for width, rate in itertools.product((64, 128), (4e-3, 8e-3))
+    ]
+    return by_series + by_window + by_value
 
 
 def _drawn(random_: random.Random, variates: int) -> Recipe:

@@ -69,7 +69,7 @@ M4_GROUPS = {
 _M4_HORIZONS_BACK = {
     "M4-Yearly": 2,
     "M4-Quarterly": 3,
-    "M4-Monthly": 3,
+    "M4-Monthly": 2,
     "M4-Weekly": 5,
     "M4-Daily": 3,
     "M4-Hourly": 5,

@@ -35,8 +35,9 @@ Lower is better throughout.
 """
 
 
-_ON_MEANS = """Four models of one recipe, each with a seed of its own, and the mean of what they forecast, at four times the cost.
-The paper's figures are of single models, so the two are not alike; it shows what else the method can do.
+_ON_MEANS = """\
+Four models of one recipe, each with a seed of its own, and the mean of what they forecast, at four times the cost. The
+paper's figures are of single models, so the two are not alike; it shows what else the method can do.
 
 """
 

@@ -123,7 +123,7 @@ def test_the_scale_of_a_series_is_its_naive_error(data: M4Benchmark) -> None:
 
 
 def test_an_error_costs_the_same_owa_in_every_series(data: M4Benchmark) -> None:
-    owa = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, unit="owa", root=data.root)
+    owa = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, learning=Learning(unit="owa"), root=data.root)
     train = data.split.train
     naive = naive_scale(train.values.numpy(), train.offsets.numpy(), 24)
     level = np.array([np.abs(one.values.numpy()[-60:]).mean() for one in map(train.select, zip(train.series))])
@@ -134,7 +134,7 @@ def test_an_error_costs_the_same_owa_in_every_series(data: M4Benchmark) -> None:
 
 
 def test_windows_in_units_of_their_level_are_forecast_and_scored_as_in_the_units_of_the_data(data: M4Benchmark) -> None:
-    level = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, unit="level", root=data.root)
+    level = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, learning=Learning(unit="level"), root=data.root)
     assert level.test_scores(_Repeats()).smape == pytest.approx(data.test_scores(_Repeats()).smape, rel=1e-5)
     index = torch.arange(len(level.train()))
     ours, usual = level.train().gather(index), data.train().gather(index)
@@ -146,6 +146,44 @@ def test_windows_in_units_of_their_level_are_forecast_and_scored_as_in_the_units
     torch.testing.assert_close(
         in_spreads(ours.history, ours.future), in_spreads(usual.history, usual.future), rtol=1e-3, atol=1e-3
     )
+
+
+def test_logs_are_forecast_and_scored_as_in_the_units_of_the_data(data: M4Benchmark) -> None:
+    logs = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, learning=Learning(unit="log"), root=data.root)
+    assert logs.test_scores(_Repeats()).smape == pytest.approx(data.test_scores(_Repeats()).smape, rel=1e-5)
+    first, last = (batch.gather(torch.arange(3)).history[..., -1] for batch in (logs.validation(), data.validation()))
+    torch.testing.assert_close((first / 10).exp(), data.scaler.inverse(last).float(), rtol=1e-5, atol=0)
+
+
+def test_unfinished_windows_go_on_after_the_end_and_are_unknown_there(
+    data: M4Benchmark, parts: dict[str, list[np.ndarray]]
+) -> None:
+    learning = Learning(unit="log", unfinished=True)
+    logs = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, learning=learning, root=data.root)
+    windows = logs.whole()
+    assert len(windows) == sum(min(round(9.5 * HORIZON), length - 60) for length in LENGTHS)
+    batch = windows.gather(torch.arange(len(windows)))
+    assert batch.history.isfinite().all()
+    assert batch.future[..., 0].isfinite().all()
+    series = parts["train"][2]
+    np.testing.assert_allclose((batch.history[-1, 0] / 10).exp(), series[-61:-1], rtol=1e-4)
+    last = batch.future[-1, 0]
+    assert float((last[0] / 10).exp()) == pytest.approx(series[-1], rel=1e-4)
+    assert last[1:].isnan().all()
+
+
+def test_unfinished_windows_never_reach_into_the_held_out_horizon_or_the_next_series(
+    data: M4Benchmark, parts: dict[str, list[np.ndarray]]
+) -> None:
+    learning = Learning(unit="log", unfinished=True)
+    logs = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, learning=learning, root=data.root)
+    windows = logs.train()
+    known = np.concatenate([series[:-HORIZON] for series in parts["train"]])
+    future = windows.gather(torch.arange(len(windows))).future
+    seen = (future[future.isfinite()] / 10).exp().numpy()
+    assert np.abs(known[None] - np.unique(seen)[:, None]).min(1).max() < 0.01
+    ends = [series[-HORIZON - 1] for series in parts["train"]]
+    assert all(np.abs(seen - end).min() < 0.01 for end in ends)
 
 
 def test_a_window_of_zeros_has_a_unit_all_the_same() -> None:

@@ -37,6 +37,20 @@ class _Noise:
         return _Batch(self.windows[index][..., :LOOKBACK], self.windows[index][..., LOOKBACK:])
 
 
+class _Unfinished:
+    """Waves of which only the first steps ahead are known."""
+
+    def __init__(self, known: int) -> None:
+        self.windows, self.known = _waves(), known
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def gather(self, index: Tensor) -> _Batch:
+        history, future = self.windows.gather(index)
+        return _Batch(history, torch.where(torch.arange(HORIZON) < self.known, future, math.nan))
+
+
 class _Poisoned:
     """Good windows for some steps, and then no numbers."""
 
@@ -74,6 +88,28 @@ def test_waves_are_learnt_to_near_zero_error() -> None:
     before = mean_absolute_error(model, windows)
     train(model, windows, windows, _config(max_steps=300, val_check_steps=50, learning_rate=1e-2))
     assert mean_absolute_error(model, windows) < 0.05 < 0.5 * before
+
+
+def test_steps_that_are_not_known_teach_nothing_and_the_others_all_the_same() -> None:
+    model, windows = _model(), _waves()
+    train(model, _Unfinished(known=3), None, _config(max_steps=300, learning_rate=1e-2), has_gaps=True)
+    history, future = windows.gather(torch.arange(len(windows)))
+    error = (model.forecast(history).values - future).abs().mean((0, 1))
+    assert error[:3].max() < 0.1 < error[3:].mean()
+
+
+def test_windows_of_which_nothing_is_known_leave_the_weights_alone() -> None:
+    model = _model()
+    report = train(model, _Unfinished(known=0), None, _config(), has_gaps=True)
+    assert report.steps == 30
+    _assert_same_weights(model, _model())
+
+
+def test_windows_without_gaps_are_learnt_from_to_the_same_bits_whether_there_may_be_some_or_not() -> None:
+    one, other = _model(), _model()
+    train(one, _waves(), None, _config())
+    train(other, _waves(), None, _config(), has_gaps=True)
+    _assert_same_weights(one, other)
 
 
 def test_the_same_seed_trains_to_the_same_bits() -> None:

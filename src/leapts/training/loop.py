@@ -70,6 +70,7 @@ def train(
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
     beat_start: bool = False,
+    has_gaps: bool = False,
     workers: Workers | None = None,
 ) -> TrainingReport:
     """Fit the model in place, and leave it with the weights that did best on the validation windows.
@@ -82,6 +83,7 @@ def train(
         progress: Called after every step.
         checkpoint: Where to keep the state, and to go on from if it holds one.
         beat_start: Whether the weights at the start are worth keeping, so that others must do better to replace them.
+        has_gaps: Whether steps of the training windows' horizons may be unknown, NaN; they then count for nothing.
         workers: The processes to share every batch with; they all end with the same weights, and the first keeps the
             checkpoint. None: this one alone.
 
@@ -102,7 +104,7 @@ def train(
     while report.steps < config.max_steps and not report.stopped_early:
         part = _Part(order.batch(report.steps), workers)
         batch = training.gather(part.index)
-        loss = _learn(model, optimizer, batch, config, report.steps, part)
+        loss = _learn(model, optimizer, batch, config, report.steps, part, has_gaps=has_gaps)
         if not math.isfinite(loss):
             raise _diverged(model, state, config, f"the loss became {loss} at step {report.steps + 1}")
         report.steps += 1
@@ -178,14 +180,24 @@ def _forecasts_numbers(model: LeapTSModel, batch: Batch, workers: Workers) -> bo
 
 
 def _learn(
-    model: LeapTSModel, optimizer: torch.optim.Optimizer, batch: Batch, config: TrainingConfig, step: int, part: _Part
+    model: LeapTSModel,
+    optimizer: torch.optim.Optimizer,
+    batch: Batch,
+    config: TrainingConfig,
+    step: int,
+    part: _Part,
+    *,
+    has_gaps: bool,
 ) -> float:
     """One step of training; a loss that is not a number changes nothing."""
     for group in optimizer.param_groups:
         group["lr"] = config.learning_rate * _share_of_learning_rate(step / config.max_steps)
     luck = part.luck(Generator().manual_seed(_seed(config.random_seed, "exploration", step)))
     optimizer.zero_grad()
-    loss = F.huber_loss(model(batch.history, luck), batch.future, delta=config.huber_delta)
+    forecast, future = model(batch.history, luck), batch.future
+    if has_gaps:  # what the forecast is right about by definition has neither loss nor gradient
+        future = torch.where(future.isnan(), forecast.detach(), future)
+    loss = F.huber_loss(forecast, future, delta=config.huber_delta)
     loss.backward()
     value = part.workers.averaged(loss, model.parameters(), part.weight)
     if math.isfinite(value):
