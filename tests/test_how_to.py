@@ -20,6 +20,7 @@ LEAVES = {
     "hub": ["weather-model"],
     "tracking": ["runs"],
     "frames": [],
+    "means": [],
 }
 
 

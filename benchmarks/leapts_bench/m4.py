@@ -16,11 +16,12 @@ from leapts.data.loading import load_dataset
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.data.splits import PanelSplit, split_by_sizes
-from leapts.data.windows import WindowBatch, Windows
+from leapts.data.windows import Windows
 from leapts.metrics import mase, naive_scale, smape
 from leapts.training import WindowSource
+from leapts_bench.m4_windows import UNITS_OF_WINDOWS, with_unknown_ends
 from leapts_bench.runs import Learning, Unit
-from leapts_bench.scoring import Predicted, Predictor
+from leapts_bench.scoring import Predictor
 
 _ROWS_AT_A_TIME = 16384
 
@@ -36,9 +37,6 @@ _HORIZONS_TO_LEARN_FROM = {
 
 # Of windows that go on after the ends of their series there are so many horizons fewer: they come closer to the end.
 _FEWER_UNFINISHED = 0.5
-
-# Series change by some tenth of their level in a horizon: counted in that, what is learned is about one.
-_UNIT_OF_LEVEL = 0.1
 
 
 @dataclass(frozen=True)
@@ -116,26 +114,12 @@ class M4Benchmark:
         latest: int | None = None,
     ) -> WindowSource:
         windows = Windows(values, offsets, self.input_size, self.horizon, step=step, pad_short=True, latest=latest)
-        match self.learning.unit:
-            case "level":
-                return LevelWindows(windows)
-            case "log":
-                return LogWindows(windows)
-            case _:
-                return windows
-
-    def _asked(self, predictor: Predictor) -> Predictor:
-        """The predictor of windows in the run's unit, for windows in that of the scaler."""
-        match self.learning.unit:
-            case "level":
-                return LevelPredictor(predictor)
-            case "log":
-                return LogPredictor(predictor)
-            case _:
-                return predictor
+        own = UNITS_OF_WINDOWS.get(self.learning.unit)
+        return own.windows(windows) if own else windows
 
     def _scores(self, predictor: Predictor, known: Panel, ahead: Panel) -> M4Scores:
-        predictor = self._asked(predictor)
+        if own := UNITS_OF_WINDOWS.get(self.learning.unit):
+            predictor = own.predictor(predictor)
         tail = known.tail(self.input_size)
         windows = Windows(self.scaler.transform(tail), tail.offsets, self.input_size, 0, pad_short=True)
         parts = [
@@ -161,86 +145,6 @@ class M4Benchmark:
         return M4Scores(len(actual), smape(actual, forecast), scaled, leaps)
 
 
-@dataclass(frozen=True)
-class LevelWindows:
-    """Windows in units of the level of their own histories, so that an error counts as it does in SMAPE.
-
-    A scale of the whole series would not do: it knows of the values to come whether they are larger than those before.
-    """
-
-    windows: Windows
-
-    def __len__(self) -> int:
-        return len(self.windows)
-
-    def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
-        """The windows of these numbers."""
-        batch = self.windows.gather(index)
-        unit = _unit_of_level(batch.history)
-        return WindowBatch(batch.history / unit, batch.future / unit)
-
-
-@dataclass(frozen=True)
-class LevelPredictor:
-    """A predictor of windows in units of their level, asked in the units of the data."""
-
-    predictor: Predictor
-
-    def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
-        """The forecast of each window."""
-        unit = _unit_of_level(history)
-        forecast = self.predictor.predict(history / unit)
-        return Predicted(forecast.values * unit, forecast.leaps)
-
-
-@dataclass(frozen=True)
-class LogWindows:
-    """Windows of logarithms: a difference is then a share of the value itself, which is close to SMAPE."""
-
-    windows: Windows
-
-    def __len__(self) -> int:
-        return len(self.windows)
-
-    def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
-        """The windows of these numbers."""
-        batch = self.windows.gather(index)
-        return WindowBatch(_logs(batch.history), _logs(batch.future))
-
-
-@dataclass(frozen=True)
-class LogPredictor:
-    """A predictor of logarithms, asked in the units of the data."""
-
-    predictor: Predictor
-
-    def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
-        """The forecast of each window."""
-        forecast = self.predictor.predict(_logs(history))
-        return Predicted((forecast.values * _UNIT_OF_LEVEL).exp(), forecast.leaps)
-
-
-def _logs(values: Float[Tensor, "batch variates steps"]) -> Float[Tensor, "batch variates steps"]:
-    """In tenths, like the level; all values of the competition are 10 and more."""
-    return values.log() / _UNIT_OF_LEVEL
-
-
-def with_unknown_ends(
-    values: Float[Tensor, " rows"], offsets: Int64[Tensor, " borders"], steps: int
-) -> tuple[Float[Tensor, " more_rows"], Int64[Tensor, " borders"]]:
-    """The same series, each followed by so many steps that are not known, NaN."""
-    lengths = offsets.diff()
-    moved = offsets + steps * torch.arange(len(offsets))
-    longer = torch.full((int(moved[-1]),), torch.nan, dtype=values.dtype)
-    longer[torch.arange(len(values)) + (moved - offsets)[:-1].repeat_interleave(lengths)] = values
-    return longer, moved
-
-
-def _unit_of_level(history: Float[Tensor, "batch variates lookback"]) -> Float[Tensor, "batch variates 1"]:
-    unit = _UNIT_OF_LEVEL * history.abs().mean(2, keepdim=True)
-    return torch.where(unit > 0, unit, 1.0)
-
-
 def prepare_m4(
     name: str, *, input_size: int, horizon: int, learning: Learning | None = None, root: Path | None = None
 ) -> M4Benchmark:
@@ -254,7 +158,7 @@ def prepare_m4(
 
 
 def _scaler(train: Panel, dataset: Dataset, unit: Unit, input_size: int) -> Scaler:
-    if unit in ("level", "log"):  # which windows find themselves, in the units of the data
+    if unit in UNITS_OF_WINDOWS:  # which windows find themselves, in the units of the data
         return Scaler(torch.zeros(len(train)).double(), torch.ones(len(train)).double())
     fitted = Scaler.fit(train)
     scale = _naive_errors(train, 1)

@@ -24,7 +24,7 @@ LOG = "search.jsonl"
 # How many candidates a rung takes, after the anchors and the random ones of the first.
 _SURVIVORS = (5, 2)
 _RANDOM = 10
-_RAGGED_SURVIVORS = (4, 2, 1)
+_RAGGED_SURVIVORS = (4, 2, 2)
 
 # Epochs of each rung: small sets need many, large ones show their order early.
 _EPOCHS = {

@@ -14,6 +14,7 @@ from leapts.metrics import mase, naive_scale, smape
 from leapts_bench import m4
 from leapts_bench.fitting import refit
 from leapts_bench.m4 import M4Benchmark, prepare_m4
+from leapts_bench.m4_windows import LevelPredictor
 from leapts_bench.runs import LeapTSDesign, Learning, Run
 from leapts_bench.scoring import Predicted
 from leapts_bench.studies import m4_figures
@@ -155,12 +156,15 @@ def test_logs_are_forecast_and_scored_as_in_the_units_of_the_data(data: M4Benchm
     torch.testing.assert_close((first / 10).exp(), data.scaler.inverse(last).float(), rtol=1e-5, atol=0)
 
 
+def _unfinished(data: M4Benchmark) -> M4Benchmark:
+    learning = Learning(unit="log", unfinished=True)
+    return prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, learning=learning, root=data.root)
+
+
 def test_unfinished_windows_go_on_after_the_end_and_are_unknown_there(
     data: M4Benchmark, parts: dict[str, list[np.ndarray]]
 ) -> None:
-    learning = Learning(unit="log", unfinished=True)
-    logs = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, learning=learning, root=data.root)
-    windows = logs.whole()
+    windows = _unfinished(data).whole()
     assert len(windows) == sum(min(round(9.5 * HORIZON), length - 60) for length in LENGTHS)
     batch = windows.gather(torch.arange(len(windows)))
     assert batch.history.isfinite().all()
@@ -175,9 +179,7 @@ def test_unfinished_windows_go_on_after_the_end_and_are_unknown_there(
 def test_unfinished_windows_never_reach_into_the_held_out_horizon_or_the_next_series(
     data: M4Benchmark, parts: dict[str, list[np.ndarray]]
 ) -> None:
-    learning = Learning(unit="log", unfinished=True)
-    logs = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, learning=learning, root=data.root)
-    windows = logs.train()
+    windows = _unfinished(data).train()
     known = np.concatenate([series[:-HORIZON] for series in parts["train"]])
     future = windows.gather(torch.arange(len(windows))).future
     seen = (future[future.isfinite()] / 10).exp().numpy()
@@ -192,4 +194,4 @@ def test_a_window_of_zeros_has_a_unit_all_the_same() -> None:
             assert history.isfinite().all()
             return Predicted(history[..., :HORIZON], None)
 
-    assert torch.equal(m4.LevelPredictor(Zeros()).predict(torch.zeros(2, 1, 60)).values, torch.zeros(2, 1, HORIZON))
+    assert torch.equal(LevelPredictor(Zeros()).predict(torch.zeros(2, 1, 60)).values, torch.zeros(2, 1, HORIZON))
