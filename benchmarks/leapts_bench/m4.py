@@ -35,7 +35,8 @@ _HORIZONS_TO_LEARN_FROM = {
     "M4-Hourly": 10,
 }
 
-# Of windows that go on after the ends of their series there are so many horizons fewer: they come closer to the end.
+# Windows that go on after the end begin their horizons up to one horizon later: so many horizons fewer of them still
+# reach closer to the end, and no longer as far back.
 _FEWER_UNFINISHED = 0.5
 
 

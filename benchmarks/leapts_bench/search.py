@@ -24,7 +24,7 @@ LOG = "search.jsonl"
 # How many candidates a rung takes, after the anchors and the random ones of the first.
 _SURVIVORS = (5, 2)
 _RANDOM = 10
-_RAGGED_SURVIVORS = (4, 2, 2)
+_RAGGED_SURVIVORS = (4, 2, 2)  # two to the end: what they differ by before it is no more than seeds do
 
 # Epochs of each rung: small sets need many, large ones show their order early.
 _EPOCHS = {
@@ -113,21 +113,16 @@ def ragged_candidates() -> list[Recipe]:
         )
         for width, rate, delta in ((64, 4e-3, 0.1), (64, 8e-3, 1.0), (128, 4e-3, 1.0), (128, 8e-3, 0.1))
     ]
-    by_window = [
+    by_window = Learning(batch_size=256, unit="level")
+    by_value = Learning(batch_size=256, unit="log", unfinished=True)
+    shifted = [
         Recipe(
             model=LeapTSDesign(options=_model(normalization="shift", mixing="none", hidden_size=width)),
-            training=Learning(batch_size=256, learning_rate=rate, unit="level"),
+            training=learning.model_copy(update={"learning_rate": rate}),
         )
-        for width, rate in itertools.product((64, 128), (4e-3, 8e-3))
+        for learning, width, rate in itertools.product((by_window, by_value), (64, 128), (4e-3, 8e-3))
     ]
-    by_value = [
-        Recipe(
-            model=LeapTSDesign(options=_model(normalization="shift", mixing="none", hidden_size=width)),
-            training=Learning(batch_size=256, learning_rate=rate, unit="log", unfinished=True),
-        )
-        for width, rate in itertools.product((64, 128), (4e-3, 8e-3))
-    ]
-    return by_series + by_window + by_value
+    return by_series + shifted
 
 
 def _drawn(random_: random.Random, variates: int) -> Recipe:

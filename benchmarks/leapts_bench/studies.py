@@ -40,9 +40,12 @@ without its branch. \\*: cut short by early stopping, to be run again."""
 
 def m4(of: Results, variant: str = FULL) -> str:
     """SMAPE, MASE and OWA of the paper's groups of frequencies, each series with the same weight."""
+    groups = {group: m4_group(of, group, variant) for group in M4_GROUPS}
+    if not any(groups.values()):
+        return NOT_RUN
     rows = []
-    for group in M4_GROUPS:
-        row, here = [group], m4_group(of, group, variant)
+    for group, here in groups.items():
+        row = [group]
         for metric in M4_METRICS:
             paper = published("m4", group, "-", metric)
             gap = percent(difference(here[metric], paper)) if here and paper else "-"

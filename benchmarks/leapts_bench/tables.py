@@ -36,8 +36,8 @@ Lower is better throughout.
 
 
 _ON_MEANS = """\
-Four models of one recipe, each with a seed of its own, and the mean of what they forecast, at four times the cost. The
-paper's figures are of single models, so the two are not alike; it shows what else the method can do.
+The mean of what four models of one recipe forecast, each with a seed of its own, at four times the cost. The paper's
+figures are of single models: what is reached here is not reached by one.
 
 """
 
@@ -156,7 +156,7 @@ def means(of: Results, main: Results) -> str:
                 gain = percent(difference(several.mean, one.mean)) if several and one else "-"
                 row += [cell(several), plain(one), gain, plain(published("main", dataset, horizon, metric))]
             rows.append(row)
-    columns = [heading for metric in _METRICS for heading in (f"{metric} four", "one", "difference", "paper")]
+    columns = [heading for metric in _METRICS for heading in (f"{metric} four", "one", "four to one", "paper")]
     return table(["set", "horizon", *columns], rows)
 
 
