@@ -37,7 +37,7 @@ Lower is better throughout.
 
 _ON_MEANS = """\
 The mean of what four models of one recipe forecast, each with a seed of its own, at four times the cost. The paper's
-figures are of single models: what is reached here is not reached by one.
+figures are of single models, so this does not compare like with like.
 
 """
 
