@@ -19,7 +19,7 @@ from leapts.data.splits import PanelSplit, split_by_sizes
 from leapts.data.windows import Windows
 from leapts.metrics import mase, naive_scale, smape
 from leapts.training import WindowSource
-from leapts_bench.m4_windows import UNITS_OF_WINDOWS, with_unknown_ends
+from leapts_bench.m4_windows import UNITS_OF_WINDOWS, with_repeated_starts, with_unknown_ends
 from leapts_bench.runs import Learning, Unit
 from leapts_bench.scoring import Predictor
 
@@ -101,10 +101,13 @@ class M4Benchmark:
     def _to_learn_from(self, part: Panel) -> WindowSource:
         values, offsets = self.scaler.transform(part), part.offsets
         horizons: float = _HORIZONS_TO_LEARN_FROM[self.dataset.name]
+        if self.learning.short_histories:
+            values, offsets = with_repeated_starts(values, offsets, self.input_size - self.horizon)
         if self.learning.unfinished:
             values, offsets = with_unknown_ends(values, offsets, self.horizon - 1)
             horizons -= _FEWER_UNFINISHED
-        return self._windows(values, offsets, latest=round(horizons * self.horizon))
+        pad_short = not self.learning.short_histories  # which are padded already, if they have a horizon of history
+        return self._windows(values, offsets, latest=round(horizons * self.horizon), pad_short=pad_short)
 
     def _windows(
         self,
@@ -113,8 +116,9 @@ class M4Benchmark:
         *,
         step: int = 1,
         latest: int | None = None,
+        pad_short: bool = True,
     ) -> WindowSource:
-        windows = Windows(values, offsets, self.input_size, self.horizon, step=step, pad_short=True, latest=latest)
+        windows = Windows(values, offsets, self.input_size, self.horizon, step=step, pad_short=pad_short, latest=latest)
         own = UNITS_OF_WINDOWS.get(self.learning.unit)
         return own.windows(windows) if own else windows
 

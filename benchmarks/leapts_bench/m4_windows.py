@@ -92,6 +92,15 @@ def with_unknown_ends(
     return longer, moved
 
 
+def with_repeated_starts(
+    values: Float[Tensor, " rows"], offsets: Int64[Tensor, " borders"], steps: int
+) -> tuple[Float[Tensor, " more_rows"], Int64[Tensor, " borders"]]:
+    """The same series, each after its first value so many times."""
+    series = torch.arange(len(offsets) - 1).repeat_interleave(offsets.diff() + steps)
+    rows = torch.arange(len(series)) - steps * (series + 1)
+    return values[rows.maximum(offsets[series])], offsets + steps * torch.arange(len(offsets))
+
+
 def _unit_of_level(history: Float[Tensor, "batch variates lookback"]) -> Float[Tensor, "batch variates 1"]:
     unit = _UNIT_OF_LEVEL * history.abs().mean(2, keepdim=True)
     return torch.where(unit > 0, unit, 1.0)

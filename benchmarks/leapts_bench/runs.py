@@ -71,6 +71,11 @@ class Learning(Options):
         description="for M4, learn also from windows whose horizons go on after the ends of their series",
         exclude_if=lambda unfinished: not unfinished,
     )
+    short_histories: bool = Field(
+        default=False,
+        description="for M4, learn also from windows with as little as a horizon of history, padded like short series",
+        exclude_if=lambda short: not short,
+    )
 
     def config(self, windows: int, seed: int) -> TrainingConfig:
         """The same in steps, for so many windows to learn from."""

@@ -16,7 +16,7 @@ from leapts_bench import results
 from leapts_bench.execution import trial
 from leapts_bench.protocol import folds
 from leapts_bench.recipes import LEAN_FORMS, Recipe, best_of, merit, validations
-from leapts_bench.runs import LeapTSDesign, Learning, Run
+from leapts_bench.runs import LeapTSDesign, Learning, Run, Unit
 from leapts_bench.suites import TIMED_SETS, look_back_of
 
 LOG = "search.jsonl"
@@ -104,23 +104,24 @@ def candidates(dataset: str, variates: int) -> list[Recipe]:
 def ragged_candidates() -> list[Recipe]:
     """For very many series of their own levels: larger batches, and windows seen from their last value.
 
-    In units of the series, of the window, and of each value, the last also with windows that go on after the end.
+    In units of the series, of the window, and of each value, the last two also with windows that go on after the end.
+    The one look is at the end: what is tested learns anew, to the end of its course, so no other weights are its like.
     """
+    plain = Learning(batch_size=256, looks=1, short_histories=True)
     by_series = [
         Recipe(
             model=LeapTSDesign(options=_model(normalization="last", mixing="none", hidden_size=width)),
-            training=Learning(batch_size=256, learning_rate=rate, huber_delta=delta, unit="owa"),
+            training=plain.model_copy(update={"unit": "owa", "learning_rate": rate, "huber_delta": delta}),
         )
         for width, rate, delta in ((64, 4e-3, 0.1), (64, 8e-3, 1.0), (128, 4e-3, 1.0), (128, 8e-3, 0.1))
     ]
-    by_window = Learning(batch_size=256, unit="level")
-    by_value = Learning(batch_size=256, unit="log", unfinished=True)
+    units: tuple[Unit, ...] = ("level", "log")
     shifted = [
         Recipe(
             model=LeapTSDesign(options=_model(normalization="shift", mixing="none", hidden_size=width)),
-            training=learning.model_copy(update={"learning_rate": rate}),
+            training=plain.model_copy(update={"unit": unit, "unfinished": unfinished, "learning_rate": rate}),
         )
-        for learning, width, rate in itertools.product((by_window, by_value), (64, 128), (4e-3, 8e-3))
+        for unit, unfinished, width, rate in itertools.product(units, (False, True), (64, 128), (4e-3, 8e-3))
     ]
     return by_series + shifted
 

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from leapts.data import catalogue
+from leapts.data.windows import Windows
 from leapts.metrics import mase, naive_scale, smape
 from leapts_bench import m4
 from leapts_bench.fitting import refit
 from leapts_bench.m4 import M4Benchmark, prepare_m4
-from leapts_bench.m4_windows import LevelPredictor
+from leapts_bench.m4_windows import LevelPredictor, with_repeated_starts
 from leapts_bench.runs import LeapTSDesign, Learning, Run
 from leapts_bench.scoring import Predicted
 from leapts_bench.studies import m4_figures
@@ -186,6 +187,30 @@ def test_unfinished_windows_never_reach_into_the_held_out_horizon_or_the_next_se
     assert np.abs(known[None] - np.unique(seen)[:, None]).min(1).max() < 0.01
     ends = [series[-HORIZON - 1] for series in parts["train"]]
     assert all(np.abs(seen - end).min() < 0.01 for end in ends)
+
+
+def test_short_histories_are_a_horizon_or_more_after_the_first_value_repeated(
+    data: M4Benchmark, parts: dict[str, list[np.ndarray]]
+) -> None:
+    learning = Learning(unit="log", short_histories=True)
+    short = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, learning=learning, root=data.root)
+    windows = short.train()
+    counts = [min(10 * HORIZON, length - HORIZON - 2 * HORIZON + 1) for length in LENGTHS]
+    assert len(windows) == sum(counts)
+    first = windows.gather(torch.tensor([counts[0]]))
+    series = parts["train"][1]
+    history = np.concatenate([np.full(60 - HORIZON, series[0]), series[:HORIZON]])
+    np.testing.assert_allclose((first.history[0, 0] / 10).exp(), history, rtol=1e-4)
+    np.testing.assert_allclose((first.future[0, 0] / 10).exp(), series[HORIZON : 2 * HORIZON], rtol=1e-4)
+    last = (windows.gather(torch.tensor([len(windows) - 1])).future[0, 0] / 10).exp()
+    np.testing.assert_allclose(last, parts["train"][2][-2 * HORIZON : -HORIZON], rtol=1e-4)
+
+
+def test_a_series_without_a_horizon_of_history_is_not_learned_from() -> None:
+    values, offsets = with_repeated_starts(torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0]), torch.tensor([0, 2, 5]), 2)
+    assert values.tolist() == [1, 1, 1, 2, 3, 3, 3, 4, 5]
+    assert offsets.tolist() == [0, 4, 9]
+    assert len(Windows(values, offsets, 4, 1)) == 1
 
 
 def test_a_window_of_zeros_has_a_unit_all_the_same() -> None:

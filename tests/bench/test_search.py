@@ -10,7 +10,7 @@ from leapts_bench.protocol import Benchmark
 from leapts_bench.recipes import FILE, Recipe, chosen, merit, written
 from leapts_bench.runs import LeapTSDesign, Run
 from leapts_bench.search import LOG, candidates
-from tests.bench.conftest import tiny_run
+from tests.bench.conftest import TINY, tiny_run
 
 COMMITTED_LOG = Path(__file__).parents[2] / "benchmarks" / "results" / LOG
 
@@ -75,6 +75,16 @@ def test_a_trial_on_more_validation_parts_counts_before_a_smaller_error() -> Non
     several["validations"] = [several.pop("validation")] * 3
     assert merit(several) == pytest.approx(0.3)
     assert chosen([several, single])["ILI"] == other
+
+
+def test_on_m4_a_trial_judged_at_its_end_counts_before_a_smaller_error_amid_one() -> None:
+    def line(looks: int, error: float) -> results.Line:
+        training = TINY.training.model_copy(update={"looks": looks})
+        run = Recipe(model=TINY.model, training=training).run("M4-Hourly", input_size=24, horizon=12, seed=1)
+        return {**_line(run, 0, error), "validation": {"smape": error, "mase": error}}
+
+    assert chosen([line(16, 0.1), line(1, 0.2)])["M4-Hourly"].training.looks == 1
+    assert chosen([line(16, 0.1)])["M4-Hourly"].training.looks == 16
 
 
 def test_a_trial_never_opens_the_test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
