@@ -17,11 +17,14 @@ from leapts.data.catalogue import find
 from leapts_bench import results
 from leapts_bench.analysis import analysed
 from leapts_bench.fitting import fit, refit
-from leapts_bench.m4 import M4Benchmark, prepare_m4
+from leapts_bench.m4 import Earlier, M4Benchmark, prepare_m4
 from leapts_bench.protocol import Benchmark, prepare
 from leapts_bench.runs import AnalysisRun, Run
 
 Tell = Callable[[str], None]
+
+# How a set is cut for a trial, where not as for the test.
+Cut = Split | Earlier
 
 
 def execute(run: Run) -> results.Line:
@@ -53,12 +56,12 @@ def execute(run: Run) -> results.Line:
     }
 
 
-def trial(run: Run, splits: Sequence[Split | None] = ()) -> results.Line:
+def trial(run: Run, cuts: Sequence[Cut | None] = ()) -> results.Line:
     """Fit and score on the validation part alone; on several, when the set is to be cut in several ways."""
     started = time.perf_counter()
     scores, parameters = [], 0
-    for borders in splits or [None]:
-        data = opened(run, borders)
+    for cut in cuts or [None]:
+        data = opened(run, cut)
         fitted = fit(run, data)
         scores.append(data.validation_scores(fitted.predictor).to_dict())
         parameters = fitted.parameters
@@ -70,11 +73,13 @@ def trial(run: Run, splits: Sequence[Split | None] = ()) -> results.Line:
     }
 
 
-def opened(run: Run, borders: Split | None = None) -> Benchmark | M4Benchmark:
+def opened(run: Run, cut: Cut | None = None) -> Benchmark | M4Benchmark:
     """The run's data, under the protocol of its set."""
-    if find(run.dataset).split is None:
-        return prepare_m4(run.dataset, input_size=run.input_size, horizon=run.horizon, learning=run.training)
-    return prepare(run.dataset, input_size=run.input_size, horizon=run.horizon, borders=borders)
+    name, back, ahead = run.dataset, run.input_size, run.horizon
+    if isinstance(cut, Earlier) or find(name).split is None:
+        earlier = cut if isinstance(cut, Earlier) else None
+        return prepare_m4(name, input_size=back, horizon=ahead, learning=run.training, earlier=earlier)
+    return prepare(name, input_size=back, horizon=ahead, borders=cut)
 
 
 def description(run: Run) -> results.Line:

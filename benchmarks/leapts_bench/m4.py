@@ -6,6 +6,7 @@ is tested learns anew from all of the training series, and forecasts from their 
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Float64, Int64
@@ -27,7 +28,7 @@ _ROWS_AT_A_TIME = 16384
 
 # Windows to learn from end in so many of the last horizons: what a series was like long ago says little about its end.
 _HORIZONS_TO_LEARN_FROM = {
-    "M4-Yearly": 2,
+    "M4-Yearly": 8,
     "M4-Quarterly": 2,
     "M4-Monthly": 2,
     "M4-Weekly": 10,
@@ -38,6 +39,12 @@ _HORIZONS_TO_LEARN_FROM = {
 # Windows that go on after the end begin their horizons up to one horizon later: so many horizons fewer of them still
 # reach closer to the end, and no longer as far back.
 _FEWER_UNFINISHED = 0.5
+
+
+class Earlier(NamedTuple):
+    """How many horizons before the ends of the series their data are to end, as if what follows were not known yet."""
+
+    horizons: int
 
 
 @dataclass(frozen=True)
@@ -151,15 +158,32 @@ class M4Benchmark:
 
 
 def prepare_m4(
-    name: str, *, input_size: int, horizon: int, learning: Learning | None = None, root: Path | None = None
+    name: str,
+    *,
+    input_size: int,
+    horizon: int,
+    learning: Learning | None = None,
+    root: Path | None = None,
+    earlier: Earlier | None = None,
 ) -> M4Benchmark:
-    """Load the training series of a frequency, hold out their last horizon, and scale them."""
+    """Load the training series of a frequency, hold out their last horizon, and scale them.
+
+    Cut to an earlier end, a series with less than a horizon before what is held out is left out.
+    """
     dataset = find(name)
     panel = load_dataset(dataset, root, part="train")
+    if earlier is not None:
+        panel = _ended(panel, earlier.horizons * horizon, least=2 * horizon)
     split = split_by_sizes(panel, val_size=horizon, test_size=0, input_size=input_size)
     learning = learning or Learning()
     scaler = _scaler(split.train, dataset, learning.unit, input_size)
     return M4Benchmark(dataset, panel, split, scaler, learning, input_size, horizon, root)
+
+
+def _ended(panel: Panel, earlier: int, *, least: int) -> Panel:
+    """The series so many steps before their ends, without those that are then shorter than the least."""
+    long_enough = (panel.lengths >= least + earlier).nonzero().squeeze(1).tolist()
+    return panel.select([panel.series[index] for index in long_enough]).slice(0, -earlier or None)
 
 
 def _scaler(train: Panel, dataset: Dataset, unit: Unit, input_size: int) -> Scaler:

@@ -67,7 +67,7 @@ M4_GROUPS = {
 
 # Short series have little to look back on; long ones have weeks and days to see.
 _M4_HORIZONS_BACK = {
-    "M4-Yearly": 2,
+    "M4-Yearly": 3,
     "M4-Quarterly": 2,
     "M4-Monthly": 2,
     "M4-Weekly": 5,

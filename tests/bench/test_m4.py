@@ -14,7 +14,7 @@ from leapts.data.windows import Windows
 from leapts.metrics import mase, naive_scale, smape
 from leapts_bench import m4
 from leapts_bench.fitting import refit
-from leapts_bench.m4 import M4Benchmark, prepare_m4
+from leapts_bench.m4 import Earlier, M4Benchmark, prepare_m4
 from leapts_bench.m4_windows import LevelPredictor, with_repeated_starts
 from leapts_bench.runs import LeapTSDesign, Learning, Run
 from leapts_bench.scoring import Predicted
@@ -72,6 +72,18 @@ def test_validation_is_the_last_horizon_of_training_and_never_the_test(
     assert len(windows) == len(LENGTHS)
     future = data.scaler.inverse(windows.gather(torch.arange(3)).future.squeeze(1))
     np.testing.assert_allclose(future, held_out, rtol=1e-5)
+
+
+def test_an_earlier_end_holds_out_the_horizon_before_it_and_knows_nothing_of_what_follows(
+    data: M4Benchmark, parts: dict[str, list[np.ndarray]]
+) -> None:
+    cut = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, root=data.root, earlier=Earlier(6))
+    assert cut.panel.lengths.tolist() == [length - 6 * HORIZON for length in LENGTHS if length >= 8 * HORIZON]
+    assert 0 < len(cut.panel) < len(data.panel)
+    ends = [series[: -6 * HORIZON] for series in parts["train"][: len(cut.panel)]]
+    held_out = np.stack([series[-HORIZON:] for series in ends])
+    forecast = np.stack([np.full(HORIZON, series[-HORIZON - 1]) for series in ends])
+    assert cut.validation_scores(_Repeats()).smape == pytest.approx(smape(held_out, forecast), rel=1e-5)
 
 
 def test_training_windows_stop_before_the_held_out_horizon(

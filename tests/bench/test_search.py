@@ -3,9 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from leapts.data.borders import Split
 from leapts_bench import results, search
-from leapts_bench.execution import trial
+from leapts_bench.execution import Cut, trial
 from leapts_bench.protocol import Benchmark
 from leapts_bench.recipes import FILE, Recipe, chosen, merit, written
 from leapts_bench.runs import LeapTSDesign, Run
@@ -25,8 +24,8 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """The runs that were tried; a low learning rate and many epochs give the smallest error, so the best is known."""
     runs: list[Run] = []
 
-    def pretend(run: Run, splits: Sequence[Split]) -> results.Line:
-        assert not splits
+    def pretend(run: Run, cuts: Sequence[Cut]) -> results.Line:
+        assert not cuts
         runs.append(run)
         return _line(run, 0, run.training.learning_rate / run.training.epochs)
 
