@@ -15,7 +15,7 @@ from leapts_bench import results
 from leapts_bench.execution import Cut, trial
 from leapts_bench.m4 import Earlier
 from leapts_bench.protocol import folds
-from leapts_bench.recipes import LEAN_FORMS, Recipe, best_of, merit, validations
+from leapts_bench.recipes import LEAN_FORMS, Recipe, best_of, merit, recipe, validations
 from leapts_bench.runs import LeapTSDesign, Learning, Run, Unit
 from leapts_bench.suites import TIMED_SETS, look_back_of
 
@@ -73,7 +73,10 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
     ragged = row.split is None
     survivors = ragged_candidates() if ragged else candidates(row.name, row.series)
     taken = _RAGGED_SURVIVORS if ragged else _SURVIVORS
-    for rung, epochs in enumerate(_EPOCHS.get(row.name, _USUAL_EPOCHS)):
+    rungs = _EPOCHS.get(row.name, _USUAL_EPOCHS)
+    for rung, epochs in enumerate(rungs):
+        if ragged and rung == len(rungs) - 1:
+            survivors = _with_former(survivors, recipe(row.name))
         lines = []
         for number, candidate in enumerate(survivors, 1):
             run = _at(candidate, epochs).run(row.name, input_size=look_back, horizon=horizon, seed=1)
@@ -127,6 +130,13 @@ def ragged_candidates() -> list[Recipe]:
         for unit, unfinished, width, rate in itertools.product(units, (False, True), (64, 128), (4e-3, 8e-3))
     ]
     return by_series + shifted
+
+
+def _with_former(survivors: list[Recipe], former: Recipe) -> list[Recipe]:
+    """The survivors and the recipe of before, judged as they are: early rungs, noisy as they are, do not replace it."""
+    epochs = survivors[0].training.epochs
+    defender = Recipe(model=former.model, training=former.training.model_copy(update={"epochs": epochs, "looks": 1}))
+    return survivors if defender in survivors else [*survivors, defender]
 
 
 def _drawn(random_: random.Random, variates: int) -> Recipe:

@@ -46,6 +46,19 @@ def test_a_search_halves_its_candidates_and_ends_with_the_best(folder: Path, tri
     assert best.training.epochs == max(run.training.epochs for run in tried)
 
 
+def test_the_recipe_of_before_is_among_the_last_of_a_search_of_m4(
+    folder: Path, tried: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    former = Recipe(model=LeapTSDesign(options={"hidden_size": 8}))
+    monkeypatch.setattr(search, "recipe", lambda _: former)
+    search.search("M4-Weekly", folder, tell=lambda _: None)
+    longest = max(run.training.epochs for run in tried)
+    last = [run for run in tried if run.training.epochs == longest]
+    assert len(last) == 5
+    assert last[-1].model == former.model
+    assert last[-1].training == former.training.model_copy(update={"epochs": longest, "looks": 1})
+
+
 def test_a_search_that_was_stopped_repeats_no_trial(folder: Path, tried: list[Run]) -> None:
     search.search("ETTh1", folder, tell=lambda _: None)
     lines = results.read(folder / LOG)
