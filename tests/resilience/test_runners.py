@@ -10,7 +10,7 @@ from leapts_bench.resilience import runners
 
 def test_killed_runners_lose_double_and_tear_nothing(tmp_path: Path) -> None:
     # Long enough that some are killed however fast the computer is.
-    outcome = runners.run("seed 0", tmp_path, kills=12, seeds=60)
+    outcome = runners.run("seed 0", tmp_path, kills=12, seeds=24)
     assert not outcome.failures
     assert outcome.cases >= 1
 
