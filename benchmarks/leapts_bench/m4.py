@@ -27,6 +27,7 @@ from leapts_bench.scoring import Predictor
 _ROWS_AT_A_TIME = 16384
 
 # Windows to learn from end in so many of the last horizons: what a series was like long ago says little about its end.
+# Yearly ones see more of their past: growth differs from one horizon to the next.
 _HORIZONS_TO_LEARN_FROM = {
     "M4-Yearly": 8,
     "M4-Quarterly": 2,
