@@ -14,6 +14,7 @@ from typing import Any
 import tomli_w
 
 from leapts.config import Options
+from leapts.data.catalogue import find
 from leapts.files import write_file
 from leapts_bench.results import Line
 from leapts_bench.runs import LeapTSDesign, Learning, Run
@@ -32,6 +33,7 @@ class Recipe(Options):
 
     model: LeapTSDesign = LeapTSDesign()
     training: Learning = Learning()
+    season: int = 0  # the steps of a season to take off; 0: none
 
     def run(self, dataset: str, *, input_size: int, horizon: int, seed: int) -> Run:
         """The recipe at a horizon."""
@@ -41,16 +43,21 @@ class Recipe(Options):
             input_size=input_size,
             model=self.model,
             training=self.training,
+            season=self.season,
             seed=seed,
         )
 
     def changed(self, options: dict[str, Any]) -> "Recipe":
         """The recipe with other options of the model, as an ablation wants."""
-        return Recipe(model=LeapTSDesign(options={**self.model.options, **options}), training=self.training)
+        return self.model_copy(update={"model": LeapTSDesign(options={**self.model.options, **options})})
 
     def averaged(self, members: int) -> "Recipe":
         """The mean of so many models of this recipe, which differ in their seeds."""
-        return Recipe(model=self.model.model_copy(update={"members": members}), training=self.training)
+        return self.model_copy(update={"model": self.model.model_copy(update={"members": members})})
+
+    def adjusted(self, season: int) -> "Recipe":
+        """The same with a season of so many steps taken off; with 0, of values as they are."""
+        return self.model_copy(update={"season": season})
 
     def lean(self, width: int) -> "Recipe":
         """The same at a fraction of the time: a state of at most so many numbers, and at most two leaps."""
@@ -66,7 +73,10 @@ _KIN = {"Electricity": "Electricity7", "PEMS04": "SZ-taxi", "PEMS07": "SZ-taxi"}
 def recipe(dataset: str) -> Recipe:
     """The recipe of a set; of its kin, or plain defaults, where none was searched for."""
     found = _recipes()
-    return found.get(dataset) or found.get(_KIN.get(dataset, "")) or Recipe()
+    if dataset in found:
+        return found[dataset]
+    borrowed = found.get(_KIN.get(dataset, ""), Recipe())
+    return borrowed.adjusted(find(dataset).season) if borrowed.season else borrowed
 
 
 def merit(line: Line) -> float:
@@ -86,7 +96,8 @@ def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
     """The best of each set: among the trials with the most validation parts, whatever their length of training.
 
     On M4, among those judged by the weights at their end, where there are any.
-    Where lean forms of the best were tried too and cost next to nothing, the leanest is taken instead.
+    Where lean forms of the best were tried too and cost next to nothing, the leanest is taken instead. Where that was
+    also tried with its season taken off, it is the better of the two.
     """
     by_set: dict[str, list[Line]] = defaultdict(list)
     for line in trials:
@@ -95,8 +106,9 @@ def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
 
 
 def best_of(dataset: str, trials: Iterable[Line]) -> Recipe:
-    """The recipe with the smallest validation error, lean or not."""
-    return _recipe(min((line for line in trials if line["run"]["dataset"] == dataset), key=_rank))
+    """The recipe with the smallest validation error, lean or not, of values as they are."""
+    trials = [line for line in trials if line["run"]["dataset"] == dataset]
+    return _recipe(min(filter(_is_unadjusted, trials), key=_rank))
 
 
 def written(trials: Iterable[Line]) -> str:
@@ -111,6 +123,13 @@ def write(trials: Iterable[Line]) -> None:
 
 
 def _taken(trials: Sequence[Line]) -> Line:
+    taken = _unadjusted(trials)
+    season = [line for line in trials if _recipe(line).adjusted(0) == _recipe(taken)]
+    return min(season, key=_rank)
+
+
+def _unadjusted(trials: Sequence[Line]) -> Line:
+    trials = list(filter(_is_unadjusted, trials))
     taken = min(trials, key=_rank)
     for width, cost in LEAN_FORMS.items():
         form = _recipe(taken).lean(width)
@@ -130,10 +149,14 @@ def _rank(line: Line) -> tuple[bool, int, float]:
     return is_picked, -len(validations(line)), merit(line)
 
 
+def _is_unadjusted(line: Line) -> bool:
+    return "season" not in line["run"]
+
+
 def _recipe(line: Line) -> Recipe:
     run = Run(**line["run"])
     assert isinstance(run.model, LeapTSDesign)
-    return Recipe(model=run.model, training=run.training)
+    return Recipe(model=run.model, training=run.training, season=run.season)
 
 
 @cache

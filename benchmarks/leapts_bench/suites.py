@@ -11,6 +11,7 @@ from leapts_bench.runs import AnalysisRun, Learning, NaiveDesign, Run
 FULL = "LeapTS"
 MEAN = "mean of four"
 NAIVE = "last value"
+WITH_SEASON = "LeapTS of values as they are"
 NO_SCHEDULING = "w/o scheduling branch"
 NO_HIGH_LEVEL = "w/o High-Level"
 MONTE_CARLO = "Monte Carlo"
@@ -22,6 +23,8 @@ TRACES = (MONTE_CARLO, FIXED_STEP)
 PAPER_SETS = ("ILI", "COVID", "Exchange", "SP500", "Wiki", "ETTh1", "ETTh2", "ETTm1", "ETTm2", "Weather")
 UNPUBLISHED_SETS = ("Electricity7", "SZ-taxi")
 SETS_ELSEWHERE = ("Electricity", "PEMS04", "PEMS07")
+
+SETS_WITH_SEASONS = PAPER_SETS + UNPUBLISHED_SETS  # which a search tries to take off
 
 TIMED_SETS = ("ETTh1", "ETTh2", "Weather")  # whose speed is measured
 
@@ -101,8 +104,8 @@ def _entry(
     options: dict[str, object] | None = None,
     input_size: int | None = None,
 ) -> Entry:
-    """The set's recipe at a horizon, with some of its options replaced."""
-    changed: Recipe = recipe(dataset).changed(options or {})
+    """The set's recipe at a horizon, of values as they are, with some of its options replaced."""
+    changed: Recipe = recipe(dataset).adjusted(0).changed(options or {})
     look_back = input_size or look_back_of(dataset)
     return Entry(variant, changed.run(dataset, input_size=look_back, horizon=horizon, seed=seed))
 
@@ -125,8 +128,11 @@ def _main() -> Iterator[Entry]:
             yield _naive(dataset, horizon, look_back_of(dataset))
     for seed in SEEDS:
         for dataset in sets:
+            chosen = recipe(dataset)
             for horizon in find(dataset).horizons:
-                yield _entry(dataset, horizon, seed=seed)
+                yield Entry(FULL, chosen.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed))
+                if chosen.season:
+                    yield _entry(dataset, horizon, seed=seed, variant=WITH_SEASON)
 
 
 def _means() -> Iterator[Entry]:
@@ -136,7 +142,7 @@ def _means() -> Iterator[Entry]:
     ]
     places += [(entry.run.dataset, entry.run.horizon, 1) for entry in _m4()]
     for dataset, horizon, seed in places:
-        mean = recipe(dataset).averaged(MEMBERS)
+        mean = recipe(dataset).adjusted(0).averaged(MEMBERS)
         yield Entry(MEAN, mean.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed))
 
 
