@@ -73,7 +73,9 @@ def test_a_season_is_known_from_the_training_part_alone(panel: Panel) -> None:
 
 
 def test_histories_and_futures_lose_the_same_season_in_the_same_unit(panel: Panel) -> None:
-    plain, adjusted = (cut(panel, ETT_HOURLY, input_size=96, horizon=24, season=season) for season in (0, 24))
+    hour = torch.arange(14_400, dtype=torch.float64) % 24
+    daily = Panel.from_matrix(panel.matrix() + hour)
+    plain, adjusted = (cut(daily, ETT_HOURLY, input_size=96, horizon=24, season=season) for season in (0, 24))
     assert torch.equal(plain.scaler.deviation, adjusted.scaler.deviation)
     index = torch.tensor([0, 1, 777])
     for part in ("train", "validation", "test"):
