@@ -71,7 +71,12 @@ _KIN = {"Electricity": "Electricity7", "PEMS04": "SZ-taxi", "PEMS07": "SZ-taxi"}
 
 
 def recipe(dataset: str) -> Recipe:
-    """The recipe of a set; of its kin, or plain defaults, where none was searched for."""
+    """The recipe of a set, for values as they are; of its kin, or plain defaults, where none was searched for."""
+    return adjusting_recipe(dataset).adjusted(0)
+
+
+def adjusting_recipe(dataset: str) -> Recipe:
+    """The same, with the season that is taken off where validation windows would have it."""
     found = _recipes()
     if dataset in found:
         return found[dataset]

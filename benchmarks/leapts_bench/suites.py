@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from leapts.data.catalogue import find
 from leapts_bench.peers import CHEAP, COSTLY, peer_run
-from leapts_bench.recipes import Recipe, recipe
+from leapts_bench.recipes import Recipe, adjusting_recipe, recipe
 from leapts_bench.runs import AnalysisRun, Learning, NaiveDesign, Run
 
 FULL = "LeapTS"
 MEAN = "mean of four"
 NAIVE = "last value"
-WITH_SEASON = "LeapTS of values as they are"
+AS_THEY_ARE = "LeapTS, values as they are"
 NO_SCHEDULING = "w/o scheduling branch"
 NO_HIGH_LEVEL = "w/o High-Level"
 MONTE_CARLO = "Monte Carlo"
@@ -105,7 +105,7 @@ def _entry(
     input_size: int | None = None,
 ) -> Entry:
     """The set's recipe at a horizon, of values as they are, with some of its options replaced."""
-    changed: Recipe = recipe(dataset).adjusted(0).changed(options or {})
+    changed: Recipe = recipe(dataset).changed(options or {})
     look_back = input_size or look_back_of(dataset)
     return Entry(variant, changed.run(dataset, input_size=look_back, horizon=horizon, seed=seed))
 
@@ -128,11 +128,11 @@ def _main() -> Iterator[Entry]:
             yield _naive(dataset, horizon, look_back_of(dataset))
     for seed in SEEDS:
         for dataset in sets:
-            chosen = recipe(dataset)
+            chosen = adjusting_recipe(dataset)
             for horizon in find(dataset).horizons:
                 yield Entry(FULL, chosen.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed))
                 if chosen.season:
-                    yield _entry(dataset, horizon, seed=seed, variant=WITH_SEASON)
+                    yield _entry(dataset, horizon, seed=seed, variant=AS_THEY_ARE)
 
 
 def _means() -> Iterator[Entry]:
@@ -142,7 +142,7 @@ def _means() -> Iterator[Entry]:
     ]
     places += [(entry.run.dataset, entry.run.horizon, 1) for entry in _m4()]
     for dataset, horizon, seed in places:
-        mean = recipe(dataset).adjusted(0).averaged(MEMBERS)
+        mean = recipe(dataset).averaged(MEMBERS)
         yield Entry(MEAN, mean.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed))
 
 

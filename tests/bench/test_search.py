@@ -163,8 +163,9 @@ def test_a_season_is_taken_off_where_that_has_the_smaller_error(less_season: flo
 
 def test_a_borrowed_recipe_takes_off_the_season_of_its_own_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recipes, "_recipes", lambda: {"SZ-taxi": TINY.adjusted(96), "Electricity7": TINY})
-    assert recipes.recipe("PEMS04") == TINY.adjusted(288)
-    assert recipes.recipe("Electricity") == TINY
+    assert recipes.adjusting_recipe("PEMS04") == TINY.adjusted(288)
+    assert recipes.adjusting_recipe("Electricity") == TINY
+    assert recipes.recipe("PEMS04") == recipes.recipe("SZ-taxi") == TINY
 
 
 def test_a_lean_recipe_is_never_wider_nor_longer_than_its_recipe() -> None:
