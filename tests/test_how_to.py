@@ -21,6 +21,7 @@ LEAVES = {
     "tracking": ["runs"],
     "frames": [],
     "means": [],
+    "seasons": [],
 }
 
 

@@ -25,6 +25,9 @@ FILE = Path(__file__).parent / "recipes.toml"
 LEAN_FORMS = {64: 1.015, 32: 1.005}
 _LEAN_LEAPS = 2
 
+# What is left of the validation errors where it is worth while to take a season off; less is what seeds differ by.
+_SEASON_COSTS = 0.99
+
 _HEADER = "# Made from the search log by `leapts_bench search`: the best on validation windows. Not to be edited.\n\n"
 
 
@@ -101,8 +104,8 @@ def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
     """The best of each set: among the trials with the most validation parts, whatever their length of training.
 
     On M4, among those judged by the weights at their end, where there are any.
-    Where lean forms of the best were tried too and cost next to nothing, the leanest is taken instead. Where that was
-    also tried with its season taken off, it is the better of the two.
+    Where lean forms of the best were tried too and cost next to nothing, the leanest is taken instead; where that was
+    also tried with its season taken off, and is better so by a percent, it is taken so.
     """
     by_set: dict[str, list[Line]] = defaultdict(list)
     for line in trials:
@@ -129,8 +132,9 @@ def write(trials: Iterable[Line]) -> None:
 
 def _taken(trials: Sequence[Line]) -> Line:
     taken = _unadjusted(trials)
-    season = [line for line in trials if _recipe(line).adjusted(0) == _recipe(taken)]
-    return min(season, key=_rank)
+    adjusted = [line for line in trials if not _is_unadjusted(line) and _recipe(line).adjusted(0) == _recipe(taken)]
+    worth_while = [line for line in adjusted if _costs_at_most(_SEASON_COSTS, line, taken)]
+    return min(worth_while, key=_rank, default=taken)
 
 
 def _unadjusted(trials: Sequence[Line]) -> Line:
@@ -143,9 +147,9 @@ def _unadjusted(trials: Sequence[Line]) -> Line:
     return taken
 
 
-def _costs_at_most(cost: float, lean: Line, taken: Line) -> bool:
-    same_parts = len(validations(lean)) == len(validations(taken))
-    return same_parts and merit(lean) <= cost * merit(taken)
+def _costs_at_most(cost: float, other: Line, taken: Line) -> bool:
+    same_parts = len(validations(other)) == len(validations(taken))
+    return same_parts and merit(other) <= cost * merit(taken)
 
 
 def _rank(line: Line) -> tuple[bool, int, float]:
