@@ -21,7 +21,6 @@ LEAVES = {
     "tracking": ["runs"],
     "frames": [],
     "means": [],
-    "seasons": [],
 }
 
 

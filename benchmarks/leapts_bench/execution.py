@@ -79,7 +79,7 @@ def opened(run: Run, cut: Cut | None = None) -> Benchmark | M4Benchmark:
     if isinstance(cut, Earlier) or find(name).split is None:
         earlier = cut if isinstance(cut, Earlier) else None
         return prepare_m4(name, input_size=back, horizon=ahead, learning=run.training, earlier=earlier)
-    return prepare(name, input_size=back, horizon=ahead, borders=cut, season=run.season)
+    return prepare(name, input_size=back, horizon=ahead, borders=cut)
 
 
 def description(run: Run) -> results.Line:

@@ -1,9 +1,7 @@
 """The one protocol: the catalogue's borders, scaling learned on the training part, every window of every part."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-
-import torch
 
 from leapts.data.borders import Span, Split
 from leapts.data.catalogue import find
@@ -59,7 +57,7 @@ class Benchmark:
 
 
 def prepare(
-    name: str, *, input_size: int, horizon: int, borders: Split | None = None, season: int = 0, root: Path | None = None
+    name: str, *, input_size: int, horizon: int, borders: Split | None = None, root: Path | None = None
 ) -> Benchmark:
     """Load a set of the catalogue and cut it.
 
@@ -68,7 +66,6 @@ def prepare(
         input_size: The look-back.
         horizon: The horizon.
         borders: Where to cut; at the catalogue's borders if left out.
-        season: Steps of the season to take off; 0 for none.
         root: The data folder, if not the one that `LEAPTS_DATA` names.
 
     Raises:
@@ -78,32 +75,13 @@ def prepare(
     borders = borders or dataset.split
     if borders is None:
         raise DataError(f"{dataset.name} keeps its test part apart and cannot be cut by borders")
-    return cut(load_dataset(dataset, root), borders, input_size=input_size, horizon=horizon, season=season)
+    return cut(load_dataset(dataset, root), borders, input_size=input_size, horizon=horizon)
 
 
-def cut(panel: Panel, borders: Split, *, input_size: int, horizon: int, season: int = 0) -> Benchmark:
-    """Cut a panel, and learn its scaling, and the season to take off, from the training part.
-
-    The scaling is that of the values with their season, as in print. What is taken off a forecast is taken off what
-    comes true as well, so errors are what they would be with the season put back on both.
-    """
+def cut(panel: Panel, borders: Split, *, input_size: int, horizon: int) -> Benchmark:
+    """Cut a panel, and learn its scaling from the training part."""
     split = split_at(panel, borders, input_size)
-    scaler = Scaler.fit(split.train)
-    if season:
-        split = split_at(without_season(panel, season, until=borders.train.stop), borders, input_size)
-    return Benchmark(split, scaler, input_size, horizon)
-
-
-def without_season(panel: Panel, season: int, *, until: int) -> Panel:
-    """Aligned series, each less its usual course over a season, its level kept.
-
-    The usual course is the mean at each step of the season, over the steps before `until`.
-    """
-    values = panel.matrix()
-    profile = torch.stack([values[:, step:until:season].mean(1) for step in range(season)], 1)
-    profile -= profile.mean(1, keepdim=True)
-    phases = torch.arange(values.shape[1]) % season
-    return replace(panel, values=(values - profile[:, phases]).view(-1))
+    return Benchmark(split, Scaler.fit(split.train), input_size, horizon)
 
 
 def folds(borders: Split, count: int) -> list[Split]:

@@ -14,7 +14,6 @@ from typing import Any
 import tomli_w
 
 from leapts.config import Options
-from leapts.data.catalogue import find
 from leapts.files import write_file
 from leapts_bench.results import Line
 from leapts_bench.runs import LeapTSDesign, Learning, Run
@@ -25,9 +24,6 @@ FILE = Path(__file__).parent / "recipes.toml"
 LEAN_FORMS = {64: 1.015, 32: 1.005}
 _LEAN_LEAPS = 2
 
-# What is left of the validation errors where it is worth while to take a season off; less is what seeds differ by.
-_SEASON_COSTS = 0.99
-
 _HEADER = "# Made from the search log by `leapts_bench search`: the best on validation windows. Not to be edited.\n\n"
 
 
@@ -36,7 +32,6 @@ class Recipe(Options):
 
     model: LeapTSDesign = LeapTSDesign()
     training: Learning = Learning()
-    season: int = 0  # the steps of a season to take off; 0: none
 
     def run(self, dataset: str, *, input_size: int, horizon: int, seed: int) -> Run:
         """The recipe at a horizon."""
@@ -46,21 +41,16 @@ class Recipe(Options):
             input_size=input_size,
             model=self.model,
             training=self.training,
-            season=self.season,
             seed=seed,
         )
 
     def changed(self, options: dict[str, Any]) -> "Recipe":
         """The recipe with other options of the model, as an ablation wants."""
-        return self.model_copy(update={"model": LeapTSDesign(options={**self.model.options, **options})})
+        return Recipe(model=LeapTSDesign(options={**self.model.options, **options}), training=self.training)
 
     def averaged(self, members: int) -> "Recipe":
         """The mean of so many models of this recipe, which differ in their seeds."""
-        return self.model_copy(update={"model": self.model.model_copy(update={"members": members})})
-
-    def adjusted(self, season: int) -> "Recipe":
-        """The same with a season of so many steps taken off; with 0, of values as they are."""
-        return self.model_copy(update={"season": season})
+        return Recipe(model=self.model.model_copy(update={"members": members}), training=self.training)
 
     def lean(self, width: int) -> "Recipe":
         """The same at a fraction of the time: a state of at most so many numbers, and at most two leaps."""
@@ -74,17 +64,9 @@ _KIN = {"Electricity": "Electricity7", "PEMS04": "SZ-taxi", "PEMS07": "SZ-taxi"}
 
 
 def recipe(dataset: str) -> Recipe:
-    """The recipe of a set, for values as they are; of its kin, or plain defaults, where none was searched for."""
-    return adjusting_recipe(dataset).adjusted(0)
-
-
-def adjusting_recipe(dataset: str) -> Recipe:
-    """The same, with the season that is taken off where validation windows would have it."""
+    """The recipe of a set; of its kin, or plain defaults, where none was searched for."""
     found = _recipes()
-    if dataset in found:
-        return found[dataset]
-    borrowed = found.get(_KIN.get(dataset, ""), Recipe())
-    return borrowed.adjusted(find(dataset).season) if borrowed.season else borrowed
+    return found.get(dataset) or found.get(_KIN.get(dataset, "")) or Recipe()
 
 
 def merit(line: Line) -> float:
@@ -104,8 +86,7 @@ def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
     """The best of each set: among the trials with the most validation parts, whatever their length of training.
 
     On M4, among those judged by the weights at their end, where there are any.
-    Where lean forms of the best were tried too and cost next to nothing, the leanest is taken instead; where that was
-    also tried with its season taken off, and is better so by a percent, it is taken so.
+    Where lean forms of the best were tried too and cost next to nothing, the leanest is taken instead.
     """
     by_set: dict[str, list[Line]] = defaultdict(list)
     for line in trials:
@@ -114,9 +95,8 @@ def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
 
 
 def best_of(dataset: str, trials: Iterable[Line]) -> Recipe:
-    """The recipe with the smallest validation error, lean or not, of values as they are."""
-    trials = [line for line in trials if line["run"]["dataset"] == dataset]
-    return _recipe(min(filter(_is_unadjusted, trials), key=_rank))
+    """The recipe with the smallest validation error, lean or not."""
+    return _recipe(min((line for line in trials if line["run"]["dataset"] == dataset), key=_rank))
 
 
 def written(trials: Iterable[Line]) -> str:
@@ -131,14 +111,6 @@ def write(trials: Iterable[Line]) -> None:
 
 
 def _taken(trials: Sequence[Line]) -> Line:
-    taken = _unadjusted(trials)
-    adjusted = [line for line in trials if not _is_unadjusted(line) and _recipe(line).adjusted(0) == _recipe(taken)]
-    worth_while = [line for line in adjusted if _costs_at_most(_SEASON_COSTS, line, taken)]
-    return min(worth_while, key=_rank, default=taken)
-
-
-def _unadjusted(trials: Sequence[Line]) -> Line:
-    trials = list(filter(_is_unadjusted, trials))
     taken = min(trials, key=_rank)
     for width, cost in LEAN_FORMS.items():
         form = _recipe(taken).lean(width)
@@ -147,9 +119,9 @@ def _unadjusted(trials: Sequence[Line]) -> Line:
     return taken
 
 
-def _costs_at_most(cost: float, other: Line, taken: Line) -> bool:
-    same_parts = len(validations(other)) == len(validations(taken))
-    return same_parts and merit(other) <= cost * merit(taken)
+def _costs_at_most(cost: float, lean: Line, taken: Line) -> bool:
+    same_parts = len(validations(lean)) == len(validations(taken))
+    return same_parts and merit(lean) <= cost * merit(taken)
 
 
 def _rank(line: Line) -> tuple[bool, int, float]:
@@ -158,14 +130,10 @@ def _rank(line: Line) -> tuple[bool, int, float]:
     return is_picked, -len(validations(line)), merit(line)
 
 
-def _is_unadjusted(line: Line) -> bool:
-    return "season" not in line["run"]
-
-
 def _recipe(line: Line) -> Recipe:
     run = Run(**line["run"])
     assert isinstance(run.model, LeapTSDesign)
-    return Recipe(model=run.model, training=run.training, season=run.season)
+    return Recipe(model=run.model, training=run.training)
 
 
 @cache

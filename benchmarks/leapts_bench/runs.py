@@ -99,12 +99,6 @@ class Run(RootOptions):
     input_size: Size
     model: Design
     training: Learning
-    # Left out of the description where there is none, so that runs of before there could be one keep their keys.
-    season: Annotated[int, Field(ge=0)] = Field(
-        default=0,
-        description="steps of a season that is learned on the training part and taken off; 0: none",
-        exclude_if=lambda season: season == 0,
-    )
     seed: Annotated[int, Field(ge=0)] = 1
 
     @property

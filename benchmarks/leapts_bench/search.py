@@ -15,9 +15,9 @@ from leapts_bench import results
 from leapts_bench.execution import Cut, trial
 from leapts_bench.m4 import Earlier
 from leapts_bench.protocol import folds
-from leapts_bench.recipes import LEAN_FORMS, Recipe, best_of, chosen, merit, recipe, validations
+from leapts_bench.recipes import LEAN_FORMS, Recipe, best_of, merit, recipe, validations
 from leapts_bench.runs import LeapTSDesign, Learning, Run, Unit
-from leapts_bench.suites import SETS_WITH_SEASONS, TIMED_SETS, look_back_of
+from leapts_bench.suites import TIMED_SETS, look_back_of
 
 LOG = "search.jsonl"
 
@@ -92,11 +92,6 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
             lean = winner.lean(width)
             line = _tried(lean.run(row.name, input_size=look_back, horizon=horizon, seed=1), cuts, rung, log)
             tell(f"{row.name}, lean form of the best: {merit(line):.4f} {lean.model.options}")
-    if row.name in SETS_WITH_SEASONS:
-        adjusted = chosen(results.read(log))[row.name].adjusted(row.season)
-        run = adjusted.run(row.name, input_size=look_back, horizon=horizon, seed=1)
-        line = _tried(run, cuts, len(taken) + 1 + len(LEAN_FORMS), log)
-        tell(f"{row.name}, with its season taken off: {merit(line):.4f}")
 
 
 def candidates(dataset: str, variates: int) -> list[Recipe]:
@@ -185,7 +180,7 @@ def _model(
 
 
 def _at(candidate: Recipe, epochs: float) -> Recipe:
-    return candidate.model_copy(update={"training": candidate.training.model_copy(update={"epochs": epochs})})
+    return Recipe(model=candidate.model, training=candidate.training.model_copy(update={"epochs": epochs}))
 
 
 def _tried(run: Run, cuts: Sequence[Cut], rung: int, log: Path) -> results.Line:

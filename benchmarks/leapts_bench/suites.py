@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 from leapts.data.catalogue import find
 from leapts_bench.peers import CHEAP, COSTLY, peer_run
-from leapts_bench.recipes import Recipe, adjusting_recipe, recipe
+from leapts_bench.recipes import Recipe, recipe
 from leapts_bench.runs import AnalysisRun, Learning, NaiveDesign, Run
 
 FULL = "LeapTS"
 MEAN = "mean of four"
 NAIVE = "last value"
-AS_THEY_ARE = "LeapTS, values as they are"
 NO_SCHEDULING = "w/o scheduling branch"
 NO_HIGH_LEVEL = "w/o High-Level"
 MONTE_CARLO = "Monte Carlo"
@@ -23,8 +22,6 @@ TRACES = (MONTE_CARLO, FIXED_STEP)
 PAPER_SETS = ("ILI", "COVID", "Exchange", "SP500", "Wiki", "ETTh1", "ETTh2", "ETTm1", "ETTm2", "Weather")
 UNPUBLISHED_SETS = ("Electricity7", "SZ-taxi")
 SETS_ELSEWHERE = ("Electricity", "PEMS04", "PEMS07")
-
-SETS_WITH_SEASONS = PAPER_SETS + UNPUBLISHED_SETS  # which a search tries to take off
 
 TIMED_SETS = ("ETTh1", "ETTh2", "Weather")  # whose speed is measured
 
@@ -104,7 +101,7 @@ def _entry(
     options: dict[str, object] | None = None,
     input_size: int | None = None,
 ) -> Entry:
-    """The set's recipe at a horizon, of values as they are, with some of its options replaced."""
+    """The set's recipe at a horizon, with some of its options replaced."""
     changed: Recipe = recipe(dataset).changed(options or {})
     look_back = input_size or look_back_of(dataset)
     return Entry(variant, changed.run(dataset, input_size=look_back, horizon=horizon, seed=seed))
@@ -128,11 +125,8 @@ def _main() -> Iterator[Entry]:
             yield _naive(dataset, horizon, look_back_of(dataset))
     for seed in SEEDS:
         for dataset in sets:
-            chosen = adjusting_recipe(dataset)
             for horizon in find(dataset).horizons:
-                yield Entry(FULL, chosen.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed))
-                if chosen.season:
-                    yield _entry(dataset, horizon, seed=seed, variant=AS_THEY_ARE)
+                yield _entry(dataset, horizon, seed=seed)
 
 
 def _means() -> Iterator[Entry]:

@@ -13,8 +13,8 @@ from leapts_bench.results import Line
 from leapts_bench.speed import FILE as SPEED_FILE
 from leapts_bench.speed import speed_page
 from leapts_bench.studies import ablation, m4, m4_group, seeds, sensitivity, synthetic
-from leapts_bench.suites import AS_THEY_ARE, FULL, MEAN, NAIVE, PAPER_SETS, SUITES, Entry, entries
-from leapts_bench.summary import Figure, Horizon, Results, difference
+from leapts_bench.suites import FULL, MEAN, NAIVE, PAPER_SETS, SUITES, Entry, entries
+from leapts_bench.summary import Figure, Results, difference
 
 Entries = Mapping[str, Sequence[Entry]]
 
@@ -32,15 +32,12 @@ protocol, and where it was not kept to, is in [decisions/benchmark-protocol.md](
 *difference*: here against the paper's LeapTS, below zero where here is better. *best other*: the best of the other
 models in the paper. *last value*: a forecast that repeats it. Figures are on scaled values unless said otherwise.
 Lower is better throughout.
-
-Some recipes take the usual course of a season off the values, and put it back on the forecast. That holds for the table
-below and for the main results; in all others LeapTS has the values as they are, as everyone else there.
 """
 
 
 _ON_MEANS = """\
 The mean of what four models of one recipe forecast, each with a seed of its own, at four times the cost. The paper's
-figures are of single models, so this does not compare like with like. No season is taken off.
+figures are of single models, so this does not compare like with like.
 
 """
 
@@ -63,7 +60,6 @@ def render(suites: Entries, done: Mapping[str, Line], speed: Sequence[Line] = ()
         "## Main results\n\n" + comparison("main", of["main"]),
         "### ILI without the last incomplete batch\n\n" + whole_batches(of["main"]),
         "### In the units of the data, and what it costs\n\n" + costs(of["main"]),
-        "### With and without a season\n\n" + seasons(of["main"]),
         "### The mean of four models, beside one\n\n" + means(of["means"], of["main"]),
         "## M4\n\n" + m4(of["m4"]) + "\n\nThe mean of four models:\n\n" + m4(of["means"], MEAN),
         "## Synthetic scenarios\n\n" + synthetic(of["synthetic"]),
@@ -102,8 +98,6 @@ def glance(main: Results, variant: str = FULL) -> str:
     said += f" (of {len(rows)})."
     if gaps:
         said += f" Average of the relative differences: {percent(sum(gaps) / len(gaps))}."
-    if adjusted := _adjusted(main):
-        said += f" Less a season, as validation windows would have it: {', '.join(adjusted)}."
     if hard := [name for name in main.datasets() if _is_no_better_than_naive(main, name)]:
         said += f" To repeat the last value is at or below LeapTS in both on: {', '.join(hard)}."
     return f"Averages over the horizons.\n\n{table(headings, rows)}\n\n{said}"
@@ -151,41 +145,19 @@ def comparison(name: str, of: Results) -> str:
 
 def means(of: Results, main: Results) -> str:
     """What the mean of several models gains on one of them, and how both stand to the paper."""
-    adjusted = _adjusted(main)
-    rows = [
-        _beside(dataset, horizon, (of, MEAN), (main, AS_THEY_ARE if dataset in adjusted else FULL))
-        for dataset in of.datasets()
-        if dataset in PAPER_SETS  # the competition's sets have a table of their own
-        for horizon in of.places(dataset, MEAN)
-    ]
+    rows = []
+    for dataset in of.datasets():
+        # The competition's sets have a table of their own.
+        for horizon in of.places(dataset, MEAN) if dataset in PAPER_SETS else ():
+            row = [dataset, place(horizon)]
+            for metric in _METRICS:
+                several = of.figure(dataset, MEAN, horizon, metric.lower())
+                one = main.figure(dataset, FULL, horizon, metric.lower())
+                gain = percent(difference(several.mean, one.mean)) if several and one else "-"
+                row += [cell(several), plain(one), gain, plain(published("main", dataset, horizon, metric))]
+            rows.append(row)
     columns = [heading for metric in _METRICS for heading in (f"{metric} four", "one", "four to one", "paper")]
     return table(["set", "horizon", *columns], rows)
-
-
-def seasons(main: Results) -> str:
-    """What it is worth to take a season off, on the sets whose recipes do."""
-    rows = [
-        _beside(dataset, horizon, (main, FULL), (main, AS_THEY_ARE))
-        for dataset in _adjusted(main)
-        for horizon in main.places(dataset, FULL)
-    ]
-    columns = [heading for metric in _METRICS for heading in (f"{metric} without", "with", "without to with", "paper")]
-    return table(["set", "horizon", *columns], rows) if rows else "No recipe takes one off."
-
-
-def _adjusted(main: Results) -> list[str]:
-    """The sets whose recipes take a season off."""
-    return [dataset for dataset in main.datasets() if main.horizons(dataset, AS_THEY_ARE)]
-
-
-def _beside(dataset: str, horizon: Horizon, *two: tuple[Results, str]) -> list[str]:
-    """The errors of one variant, of another, how far they are apart, and the paper's."""
-    row = [dataset, place(horizon)]
-    for metric in _METRICS:
-        ours, other = (of.figure(dataset, variant, horizon, metric.lower()) for of, variant in two)
-        gap = percent(difference(ours.mean, other.mean)) if ours and other else "-"
-        row += [cell(ours), plain(other), gap, plain(published("main", dataset, horizon, metric))]
-    return row
 
 
 def whole_batches(main: Results) -> str:
@@ -247,7 +219,7 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
         [
             line["run"]["dataset"],
             str(line["run"]["horizon"]),
-            _called(line["run"]["model"]),
+            _called(line["run"]),
             str(line["seed"]),
             *_two_errors(line["test"]),
             f"`{line['commit'][:10]}`",
@@ -262,11 +234,13 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
     return f"{said}\n\n{table(headings, rows)}"
 
 
-def _called(model: Line) -> str:
-    """A peer's name, or ours with the schedule that an ablation put in place of the usual one."""
+def _called(run: Line) -> str:
+    """A peer's name, or ours with what it had in place of the usual: another schedule, or values less a season."""
+    model = run["model"]
     kind = model.get("options", {}).get("scheduling", {}).get("kind", "hierarchical")
     ours = FULL if kind == "hierarchical" else f"{FULL}, scheduling {kind}"
     ours = f"mean of {model['members']}" if "members" in model else ours
+    ours += ", values less a season" if "season" in run else ""
     return str(model.get("name", ours))
 
 

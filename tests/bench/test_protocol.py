@@ -4,7 +4,7 @@ import torch
 from leapts.data.catalogue import find
 from leapts.data.panel import Panel
 from leapts.errors import DataError
-from leapts_bench.protocol import cut, folds, prepare, without_season
+from leapts_bench.protocol import cut, folds, prepare
 from tests.bench.conftest import ETT_HOURLY
 
 
@@ -52,38 +52,6 @@ def test_scaling_knows_the_training_part_alone(panel: Panel) -> None:
     one, other = (cut(series, ETT_HOURLY, input_size=96, horizon=24).scaler for series in (panel, changed))
     assert torch.equal(one.mean, other.mean)
     assert torch.equal(one.deviation, other.deviation)
-
-
-def test_what_repeats_itself_is_gone_with_its_season_and_levels_stay() -> None:
-    steps = torch.arange(14_400, dtype=torch.float64)
-    cycle = torch.tensor([3.0, -1.0, 4.0, 1.0, -5.0, 9.0], dtype=torch.float64)
-    level = 100 + steps // 6
-    series = Panel.from_matrix(torch.stack([level + cycle[steps.long() % 6], level]))
-    left = without_season(series, 6, until=8640).matrix()
-    torch.testing.assert_close(left[0], level + cycle.mean())
-    torch.testing.assert_close(left[1], level)
-
-
-def test_a_season_is_known_from_the_training_part_alone(panel: Panel) -> None:
-    changed = torch.cat([panel.matrix()[:, :8640], 9 * panel.matrix()[:, 8640:]], 1)
-    one, other = (without_season(series, 24, until=8640) for series in (panel, Panel.from_matrix(changed)))
-    assert torch.equal(one.matrix()[:, :8640], other.matrix()[:, :8640])
-    taken_off = [before - after.matrix() for before, after in ((panel.matrix(), one), (changed, other))]
-    torch.testing.assert_close(*taken_off)
-
-
-def test_histories_and_futures_lose_the_same_season_in_the_same_unit(panel: Panel) -> None:
-    hour = torch.arange(14_400, dtype=torch.float64) % 24
-    daily = Panel.from_matrix(panel.matrix() + hour)
-    plain, adjusted = (cut(daily, ETT_HOURLY, input_size=96, horizon=24, season=season) for season in (0, 24))
-    assert torch.equal(plain.scaler.deviation, adjusted.scaler.deviation)
-    index = torch.tensor([0, 1, 777])
-    for part in ("train", "validation", "test"):
-        before, after = (getattr(data, part)().gather(index) for data in (plain, adjusted))
-        taken_off = torch.cat(before, 2) - torch.cat(after, 2)
-        assert taken_off.abs().max() > 0.1
-        # What is taken off a history is what is taken off the future a whole number of seasons later.
-        torch.testing.assert_close(taken_off[..., :24], taken_off[..., 96:])
 
 
 def test_a_set_with_its_test_kept_apart_is_refused() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from leapts_bench import recipes, results, search
+from leapts_bench import results, search
 from leapts_bench.execution import Cut, trial
 from leapts_bench.protocol import Benchmark
 from leapts_bench.recipes import FILE, Recipe, chosen, merit, written
@@ -131,41 +131,13 @@ def test_the_leanest_form_is_taken_that_costs_next_to_nothing(lean: float, leane
     assert chosen(lines)["ETTh2"] == forms[width]
 
 
-def test_a_search_of_a_timed_set_tries_the_lean_forms_of_its_best(folder: Path, tried: list[Run]) -> None:
+def test_a_search_of_a_timed_set_ends_with_the_lean_forms_of_its_best(folder: Path, tried: list[Run]) -> None:
     for name in ("ETTh2", "ETTm1"):
         search.search(name, folder, tell=lambda _: None)
-    plain = [run for run in tried if not run.season]
-    timed, other = ([run for run in plain if run.dataset == name] for name in ("ETTh2", "ETTm1"))
+    timed, other = ([run for run in tried if run.dataset == name] for name in ("ETTh2", "ETTm1"))
     assert len(timed) == len(other) + 2 == 16 + 5 + 2 + 2
     finals = [Recipe(model=run.model) for run in timed[-4:-2] if isinstance(run.model, LeapTSDesign)]
     assert [run.model for run in timed[-2:]] in [[final.lean(width).model for width in (64, 32)] for final in finals]
-
-
-@pytest.mark.parametrize(("name", "season"), [("ETTh2", 24), ("ETTm1", 96)])
-def test_a_search_ends_with_what_it_has_found_less_its_season(
-    folder: Path, tried: list[Run], name: str, season: int
-) -> None:
-    search.search(name, folder, tell=lambda _: None)
-    *before, last = results.read(folder / LOG)
-    assert all("season" not in line["run"] for line in before)
-    found = chosen(before)[name].run(name, input_size=96, horizon=36, seed=1)
-    assert tried[-1] == Run(**last["run"]) == found.model_copy(update={"season": season})
-
-
-@pytest.mark.parametrize(("less_season", "season"), [(0.989, 24), (0.991, 0)])
-def test_a_season_is_taken_off_where_that_saves_a_percent(less_season: float, season: int) -> None:
-    best = Recipe(model=LeapTSDesign(options={"hidden_size": 128}))
-    lean = best.lean(64)
-    tries = [(best, 1.0), (best.adjusted(24), 0.1), (lean, 1.01), (lean.adjusted(24), 1.01 * less_season)]
-    lines = [_line(recipe.run("ETTh2", input_size=96, horizon=36, seed=1), 2, error) for recipe, error in tries]
-    assert chosen(lines)["ETTh2"] == lean.adjusted(season)
-
-
-def test_a_borrowed_recipe_takes_off_the_season_of_its_own_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recipes, "_recipes", lambda: {"SZ-taxi": TINY.adjusted(96), "Electricity7": TINY})
-    assert recipes.adjusting_recipe("PEMS04") == TINY.adjusted(288)
-    assert recipes.adjusting_recipe("Electricity") == TINY
-    assert recipes.recipe("PEMS04") == recipes.recipe("SZ-taxi") == TINY
 
 
 def test_a_lean_recipe_is_never_wider_nor_longer_than_its_recipe() -> None:
