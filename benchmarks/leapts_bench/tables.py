@@ -219,7 +219,7 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
         [
             line["run"]["dataset"],
             str(line["run"]["horizon"]),
-            _called(line["run"]["model"]),
+            _called(line["run"]),
             str(line["seed"]),
             *_two_errors(line["test"]),
             f"`{line['commit'][:10]}`",
@@ -234,11 +234,13 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
     return f"{said}\n\n{table(headings, rows)}"
 
 
-def _called(model: Line) -> str:
-    """A peer's name, or ours with the schedule that an ablation put in place of the usual one."""
+def _called(run: Line) -> str:
+    """A peer's name, or ours with what it had in place of the usual: another schedule, or values less a season."""
+    model = run["model"]
     kind = model.get("options", {}).get("scheduling", {}).get("kind", "hierarchical")
     ours = FULL if kind == "hierarchical" else f"{FULL}, scheduling {kind}"
     ours = f"mean of {model['members']}" if "members" in model else ours
+    ours += ", values less a season" if "season" in run else ""
     return str(model.get("name", ours))
 
 

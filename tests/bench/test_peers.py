@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from leapts.data.borders import split_by_fractions
+from leapts.data.catalogue import find
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError
 from leapts_bench.__main__ import main
@@ -191,6 +192,18 @@ def test_a_set_without_settings_of_its_own_gets_as_many_steps_as_etth1() -> None
             for dataset in windows
         }
         assert (steps["ILI"] > steps["ETTh1"] / 2) == (name not in ("DLinear", "PatchTST", "TimesNet")), (name, steps)
+
+
+def test_who_counts_steps_makes_as_many_on_every_set() -> None:
+    """A thousand, of some 256 windows of single variates, whatever the set's length and width."""
+    runs = [run for variant, run in entries("peers") if variant in ("N-HiTS", "N-BEATS")]
+    assert {run.dataset for run in runs} >= {"ILI", "ETTm1", "Weather", "SZ-taxi"}
+    for run in runs:
+        row = find(run.dataset)
+        assert row.split is not None
+        windows = row.split.train.stop - run.input_size - run.horizon + 1
+        assert run.training.config(windows, 1).max_steps == 1000, run
+        assert 200 < run.training.batch_size * row.series < 320, run
 
 
 def test_the_suite_has_every_peer_where_the_paper_has_a_set_to_compare_on() -> None:

@@ -1,13 +1,16 @@
 """The peers' published settings: sizes, learning rates and batches from their papers and their authors' scripts.
 
 Where those differ from set to set, a set's own are given; a set they do not speak of takes the ones for ETTh1. Scripts
-that name a setting for each horizon are read at the shortest one. All train on squared errors; what else training is,
-is this harness's. Scripts stop after a few epochs without a better validation error, when rates have been halved after
-each. Here rates fall more slowly, and to stop amid that would leave a model half trained: none is stopped.
+that name a setting for each horizon are read at the shortest one. All but N-HiTS and N-BEATS train on squared errors;
+what else training is, is this harness's. Scripts stop after a few epochs without a better validation error, when rates
+have been halved after each. Here rates fall more slowly, and to stop amid that would leave a model half trained: none
+is stopped.
 """
 
+import math
 from typing import Any
 
+from leapts.data.catalogue import find
 from leapts_bench.peers.neural import STANDARDISED
 from leapts_bench.runs import Learning, PeerDesign, Run
 
@@ -16,6 +19,12 @@ _SQUARED = 1000.0
 # Ten epochs with a look after each, as most authors have it.
 _EPOCHS = 10
 _LOOKS = 10
+# The script of N-HiTS counts steps, each of so many windows of single variates, and trains on absolute errors: with so
+# narrow a border, the Huber loss.
+_BY_STEPS = ("N-HiTS", "N-BEATS")
+_STEPS = 1000
+_ROWS = 256
+_ABSOLUTE = 0.01
 # ILI has a fourteenth of the windows of ETTh1. Who has no settings for it makes as many steps as there.
 _EPOCHS_ON_ILI = 100
 _WITH_SETTINGS_FOR_ILI = ("DLinear", "PatchTST", "TimesNet")
@@ -121,8 +130,6 @@ _LEARNING: dict[str, tuple[tuple[float, int], dict[str, tuple[float, int]]]] = {
     # ILI is too short for batches of 128, and its scripts have no other.
     "TimeMixer": ((1e-2, 128), {"ETTm1": (1e-2, 16), "ILI": (1e-2, 16), "Electricity": (1e-2, 32)}),
     "iTransformer": ((1e-4, 32), {"Electricity": (5e-4, 16)}),
-    "N-HiTS": ((1e-3, 32), {}),
-    "N-BEATS": ((1e-3, 32), {}),
     # The authors' code takes one window a step, with all its variates; so many steps take too long here.
     "TiDE": (
         (9.8e-4, 32),
@@ -144,23 +151,30 @@ def peer_run(name: str, dataset: str, *, input_size: int, horizon: int, seed: in
     options, own = _MODELS[name]
     whose = _PART_OF.get(dataset, dataset)
     chosen = _fitted_to({**options, **own.get(whose, {})}, input_size, horizon)
-    usual, special = _LEARNING[name]
-    rate, batch = special.get(whose, usual)
-    is_short = dataset == "ILI" and name not in _WITH_SETTINGS_FOR_ILI
     return Run(
         dataset=dataset,
         horizon=horizon,
         input_size=input_size,
         model=PeerDesign(name=name, options=chosen),
-        training=Learning(
-            epochs=_EPOCHS_ON_ILI if is_short else _EPOCHS,
-            batch_size=batch,
-            learning_rate=rate,
-            huber_delta=_SQUARED,
-            looks=_LOOKS,
-        ),
+        training=_by_steps(dataset, input_size + horizon) if name in _BY_STEPS else _by_epochs(name, dataset, whose),
         seed=seed,
     )
+
+
+def _by_epochs(name: str, dataset: str, whose: str) -> Learning:
+    usual, special = _LEARNING[name]
+    rate, batch = special.get(whose, usual)
+    is_short = dataset == "ILI" and name not in _WITH_SETTINGS_FOR_ILI
+    epochs = _EPOCHS_ON_ILI if is_short else _EPOCHS
+    return Learning(epochs=epochs, batch_size=batch, learning_rate=rate, huber_delta=_SQUARED, looks=_LOOKS)
+
+
+def _by_steps(dataset: str, window: int) -> Learning:
+    row = find(dataset)
+    assert row.split is not None, f"{dataset} has no borders to count windows between"
+    batch = max(1, round(_ROWS / row.series))  # a window has all variates
+    epochs = _STEPS / math.ceil((row.split.train.stop - window + 1) / batch)
+    return Learning(epochs=epochs, batch_size=batch, learning_rate=1e-3, huber_delta=_ABSOLUTE, looks=_LOOKS)
 
 
 def _fitted_to(options: Options, input_size: int, horizon: int) -> Options:
