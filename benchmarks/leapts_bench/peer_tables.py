@@ -11,9 +11,10 @@ from leapts_bench.summary import Results, difference
 
 _SAID = """Each peer with the sizes, learning rates and batches of its paper or its authors' scripts
 (`benchmarks/leapts_bench/peers/settings.py`), one seed, under this harness's windows, scaling, training loop and
-scores. Where that is not all of its authors' doing, it is said in [decisions/peers.md](decisions/peers.md): all have
-ten epochs (a hundred on ILI where there are no settings for it), of which TSMixer could use more, being at its best
-at its last look; TimesNet is narrower on ILI; TiDE at its published layer norm is a linear model, and small.
+scores. Where that is not all of its authors' doing, it is said in [decisions/peers.md](decisions/peers.md): N-HiTS and
+N-BEATS have a thousand steps on absolute errors, as the script of N-HiTS has it; all others have ten epochs on squared
+ones (a hundred on ILI where there are no settings for it), of which TSMixer could use more, being at its best at its
+last look; TimesNet is narrower on ILI; TiDE at its published layer norm is a linear model, and small.
 Amplifier and AMD are compact implementations of our own from their papers, AMD with a learning rate of our own; the
 others are neuralforecast's own modules. LeapTS is with its recipe, which was searched for, as in the main results. In
 brackets: what the paper prints for that model. \\*: cut short by early stopping, which is no longer done, and may be

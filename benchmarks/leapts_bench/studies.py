@@ -33,8 +33,8 @@ def synthetic(of: Results) -> str:
     said = """The paper describes the scenarios and has no data to download, so these are made anew
 ([decisions/synthetic-scenarios.md](decisions/synthetic-scenarios.md)): its figures are of other data, and a
 difference to them says little. LeapTS has a recipe searched for here, of up to sixty epochs; peers have no settings
-for these sets, and ten epochs with those for ETTh1, after which some were still learning. Compare LeapTS with and
-without its branch. \\*: cut short by early stopping, to be run again."""
+for these sets, and ten epochs (or a thousand steps) with those for ETTh1, after which some were still learning. Compare
+LeapTS with and without its branch. \\*: cut short by early stopping, to be run again."""
     return f"{said}\n\n{table(['set', 'variant', 'horizon', 'MSE here', 'paper', 'MAE here', 'paper'], rows)}"
 
 
