@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tomli_w
 
@@ -83,7 +83,7 @@ def validations(line: Line) -> list[Line]:
 
 
 def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
-    """The best of each set: among the trials with the most validation parts, whatever their length of training.
+    """The best of each set: among those judged on the most validation parts, and of these by the most seeds.
 
     On M4, among those judged by the weights at their end, where there are any.
     Where lean forms of the best were tried too and cost next to nothing, the leanest is taken instead.
@@ -91,12 +91,12 @@ def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
     by_set: dict[str, list[Line]] = defaultdict(list)
     for line in trials:
         by_set[line["run"]["dataset"]].append(line)
-    return {name: _recipe(_taken(by_set[name])) for name in sorted(by_set)}
+    return {name: _taken(_judged(by_set[name])).recipe for name in sorted(by_set)}
 
 
 def best_of(dataset: str, trials: Iterable[Line]) -> Recipe:
     """The recipe with the smallest validation error, lean or not."""
-    return _recipe(min((line for line in trials if line["run"]["dataset"] == dataset), key=_rank))
+    return min(_judged(line for line in trials if line["run"]["dataset"] == dataset), key=_rank).recipe
 
 
 def written(trials: Iterable[Line]) -> str:
@@ -110,24 +110,44 @@ def write(trials: Iterable[Line]) -> None:
     write_file(FILE, written(trials).encode())
 
 
-def _taken(trials: Sequence[Line]) -> Line:
-    taken = min(trials, key=_rank)
+class _Judgement(NamedTuple):
+    """A recipe and its trials on the same validation parts, one for each seed."""
+
+    recipe: Recipe
+    parts: int
+    trials: list[Line]
+
+    @property
+    def merit(self) -> float:
+        return statistics.geometric_mean(merit(line) for line in self.trials)
+
+
+def _judged(trials: Iterable[Line]) -> list[_Judgement]:
+    judgements: dict[tuple[str, int], _Judgement] = {}
+    for line in trials:
+        recipe, parts = _recipe(line), len(validations(line))
+        new = _Judgement(recipe, parts, [])
+        judgements.setdefault((recipe.model_dump_json(), parts), new).trials.append(line)
+    return list(judgements.values())
+
+
+def _taken(judgements: Sequence[_Judgement]) -> _Judgement:
+    taken = min(judgements, key=_rank)
     for width, cost in LEAN_FORMS.items():
-        form = _recipe(taken).lean(width)
-        lean = [line for line in trials if _recipe(line) == form and _costs_at_most(cost, line, taken)]
+        form = taken.recipe.lean(width)
+        lean = [other for other in judgements if other.recipe == form and _costs_at_most(cost, other, taken)]
         taken = min(lean, key=_rank, default=taken)
     return taken
 
 
-def _costs_at_most(cost: float, lean: Line, taken: Line) -> bool:
-    same_parts = len(validations(lean)) == len(validations(taken))
-    return same_parts and merit(lean) <= cost * merit(taken)
+def _costs_at_most(cost: float, lean: _Judgement, taken: _Judgement) -> bool:
+    return lean.parts == taken.parts and lean.merit <= cost * taken.merit
 
 
-def _rank(line: Line) -> tuple[bool, int, float]:
+def _rank(judgement: _Judgement) -> tuple[bool, int, int, float]:
     # What is tested on M4 learns anew, to the end of its course: weights picked amid one show less what it will be.
-    is_picked = "smape" in validations(line)[0] and line["run"]["training"]["looks"] > 1
-    return is_picked, -len(validations(line)), merit(line)
+    is_picked = "smape" in validations(judgement.trials[0])[0] and judgement.recipe.training.looks > 1
+    return is_picked, -judgement.parts, -len(judgement.trials), judgement.merit
 
 
 def _recipe(line: Line) -> Recipe:

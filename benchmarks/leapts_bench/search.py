@@ -80,7 +80,7 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
         lines = []
         for number, candidate in enumerate(survivors, 1):
             run = _at(candidate, epochs).run(row.name, input_size=look_back, horizon=horizon, seed=1)
-            line = _tried(run, cuts, rung, log)
+            line = tried(run, cuts, rung, log)
             lines.append((merit(line), number - 1))
             tell(f"{row.name} rung {rung}, {number}/{len(survivors)}: {merit(line):.4f} {candidate.model.options}")
         if rung < len(taken):
@@ -90,8 +90,18 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
         winner = best_of(row.name, results.read(log))
         for rung, width in enumerate(LEAN_FORMS, len(taken) + 1):
             lean = winner.lean(width)
-            line = _tried(lean.run(row.name, input_size=look_back, horizon=horizon, seed=1), cuts, rung, log)
+            line = tried(lean.run(row.name, input_size=look_back, horizon=horizon, seed=1), cuts, rung, log)
             tell(f"{row.name}, lean form of the best: {merit(line):.4f} {lean.model.options}")
+
+
+def tried(run: Run, cuts: Sequence[Cut], rung: int | str, log: Path) -> results.Line:
+    """The trial of a run, from the log where it is there."""
+    for line in results.read(log):
+        if line["key"] == run.key and len(validations(line)) == max(1, len(cuts)):
+            return line
+    line = {**trial(run, cuts), "rung": rung}
+    results.append(log, line)
+    return line
 
 
 def candidates(dataset: str, variates: int) -> list[Recipe]:
@@ -181,13 +191,3 @@ def _model(
 
 def _at(candidate: Recipe, epochs: float) -> Recipe:
     return Recipe(model=candidate.model, training=candidate.training.model_copy(update={"epochs": epochs}))
-
-
-def _tried(run: Run, cuts: Sequence[Cut], rung: int, log: Path) -> results.Line:
-    """The trial of a run, from the log where it is there."""
-    for line in results.read(log):
-        if line["key"] == run.key and len(validations(line)) == max(1, len(cuts)):
-            return line
-    line = {**trial(run, cuts), "rung": rung}
-    results.append(log, line)
-    return line
