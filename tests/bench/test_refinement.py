@@ -1,0 +1,123 @@
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leapts_bench import refinement, results, search
+from leapts_bench.execution import Cut
+from leapts_bench.recipes import Recipe, chosen
+from leapts_bench.refinement import Change, changes, finalists, refine
+from leapts_bench.runs import LeapTSDesign, Learning, Run
+from leapts_bench.search import LOG, candidates
+
+BASE = Recipe(model=LeapTSDesign(options={"mixing": {"kind": "mlp"}, "variate_identity": True}))
+
+
+def _line(run: Run, error: float) -> results.Line:
+    return {"key": run.key, "run": run.model_dump(mode="json"), "validations": [{"mse": error, "mae": error}] * 3}
+
+
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+    """The runs that were tried: low rates and long training are better, each by as much; the first seed flatters."""
+    runs: list[Run] = []
+
+    def pretend(run: Run, cuts: Sequence[Cut]) -> results.Line:
+        assert len(cuts) == 3
+        runs.append(run)
+        training = run.training
+        return _line(
+            run, training.learning_rate / training.epochs / training.batch_size ** (1 if run.seed == 1 else -9)
+        )
+
+    monkeypatch.setattr(search, "trial", pretend)
+    monkeypatch.setattr(refinement, "recipe", lambda _: BASE)
+    return runs
+
+
+def _options(recipe: Recipe) -> dict[str, object]:
+    config = recipe.model.config(input_size=96, horizon=24, variates=7)
+    training = recipe.training
+    return {
+        "learning_rate": training.learning_rate,
+        "epochs": training.epochs,
+        "batch_size": training.batch_size,
+        "huber_delta": training.huber_delta,
+        "normalization": config.normalization,
+        "mixing": config.mixing.kind,
+    }
+
+
+@given(st.sampled_from([*candidates("ETTh1", 7), *candidates("ILI", 7), Recipe()]))
+def test_a_neighbour_differs_in_the_one_option_that_it_names(base: Recipe) -> None:
+    neighbours = {change: change.applied(base) for change in changes(base, 7)}
+    assert len({neighbour.model_dump_json() for neighbour in neighbours.values()} | {base.model_dump_json()}) == (
+        len(neighbours) + 1
+    )
+    for change, neighbour in neighbours.items():
+        assert _options(neighbour) == {**_options(base), change.option: change.value}
+        config = neighbour.model.config(input_size=96, horizon=24, variates=7)
+        assert config.variate_identity == (config.mixing.kind != "none") or change.option != "mixing"
+        kept = base.model.config(input_size=96, horizon=24, variates=7)
+        assert (config.hidden_size, config.scheduling, config.state) == (
+            kept.hidden_size,
+            kept.scheduling,
+            kept.state,
+        )
+
+
+def test_a_single_series_is_never_to_exchange_with_others() -> None:
+    assert "mixing" not in {change.option for change in changes(Recipe(), 1)}
+
+
+def test_finalists_are_the_recipe_its_best_neighbours_and_all_that_is_better_together() -> None:
+    better = [
+        Change("epochs", 4.0),
+        Change("epochs", 16.0),
+        Change("normalization", "last"),
+        Change("mixing", "none"),
+    ]
+    first, *neighbours, last = finalists(BASE, better)
+    assert first == BASE
+    assert neighbours == [change.applied(BASE) for change in better[:3]]
+    assert _options(last) == {**_options(BASE), "epochs": 4.0, "normalization": "last", "mixing": "none"}
+    assert list(finalists(BASE, better[:2])) == [BASE, *(change.applied(BASE) for change in better[:2])]
+    assert list(finalists(BASE, [])) == [BASE]
+
+
+def test_a_refinement_takes_what_is_best_over_all_seeds(folder: Path, tried: list[Run]) -> None:
+    refine("ETTh2", folder, tell=lambda _: None)
+    best = chosen(results.read(folder / LOG))["ETTh2"]
+    # Larger batches look best to the first seed alone, and so are a part of all that is better together.
+    usual = Learning()
+    assert best.training in (
+        usual.model_copy(update={"learning_rate": usual.learning_rate / 2}),
+        usual.model_copy(update={"epochs": usual.epochs * 2}),
+    )
+    assert {run.seed for run in tried} == {1, 2, 3}
+
+
+def test_a_refinement_that_was_stopped_repeats_no_trial(folder: Path, tried: list[Run]) -> None:
+    refine("ETTh2", folder, tell=lambda _: None)
+    lines = results.read(folder / LOG)
+    (folder / LOG).unlink()
+    for line in lines[:7]:
+        results.append(folder / LOG, line)
+    tried.clear()
+    refine("ETTh2", folder, tell=lambda _: None)
+    assert [run.key for run in tried] == [line["key"] for line in lines[7:]]
+    assert results.read(folder / LOG) == lines
+
+
+def test_more_seeds_count_before_a_smaller_error_of_fewer() -> None:
+    lucky, steady, other = candidates("ETTh1", 7)[:3]
+
+    def line(recipe: Recipe, seed: int, error: float) -> results.Line:
+        return _line(recipe.run("ETTh1", input_size=96, horizon=36, seed=seed), error)
+
+    lines = [line(lucky, 1, 0.1), line(steady, 1, 0.4), line(steady, 2, 0.2), line(other, 1, 0.3), line(other, 2, 0.3)]
+    assert chosen(lines)["ETTh1"] == steady
+    assert chosen([*lines, line(lucky, 2, 0.9)])["ETTh1"] == steady
+    assert chosen([*lines, line(lucky, 2, 0.7)])["ETTh1"] == lucky
