@@ -5,6 +5,7 @@ A process for each run makes its peak memory its own, and a crash its own busine
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -27,12 +28,20 @@ Tell = Callable[[str], None]
 Cut = Split | Earlier
 
 
-def execute(run: Run) -> results.Line:
-    """Fit, then open the test part once; returns the line of the result."""
+def execute(run: Run, kept: Path | None = None) -> results.Line:
+    """Fit, then open the test part once; returns the line of the result.
+
+    Args:
+        run: What to do.
+        kept: The folder where training keeps its state, and goes on from if it was stopped; how long it took in all is
+            not known then.
+    """
     before = _peak()
     started = time.perf_counter()
+    states = None if kept is None else _states(kept)
+    goes_on = states is not None and states.exists()
     data = opened(run)
-    fitted = fit(run, data)
+    fitted = fit(run, data, states)
     trained = time.perf_counter()
     validation = data.validation_scores(fitted.predictor)
     predictor = fitted.predictor
@@ -51,7 +60,10 @@ def execute(run: Run) -> results.Line:
         "validation": validation.to_dict(),
         "training": fitted.report,
         "parameters": fitted.parameters,
-        "seconds": {"fit": round(trained - started, 2), "test": round(time.perf_counter() - scoring, 2)},
+        "seconds": {
+            "fit": None if goes_on else round(trained - started, 2),
+            "test": round(time.perf_counter() - scoring, 2),
+        },
         "memory": {"imports": before, "peak": _peak()},
     }
 
@@ -94,10 +106,13 @@ def work(run: Run, target: Path) -> str:
             return "in work elsewhere"
         if run.key in results.finished(target.parent):
             return "done before"
-        line = execute(run)
+        kept = target.parent / ".unfinished" / run.key
+        line = execute(run, kept)
         results.append(target, line)
+        shutil.rmtree(kept, ignore_errors=True)
     shown = [f"{name} {line['test'][name]:.4f}" for name in ("mse", "mae", "smape", "mase") if name in line["test"]]
-    return f"{', '.join(shown)} in {line['seconds']['fit']:.0f} s"
+    seconds = line["seconds"]["fit"]
+    return ", ".join(shown) + ("" if seconds is None else f" in {seconds:.0f} s")
 
 
 def pending(runs: Sequence[Run], target: Path) -> list[Run]:
@@ -132,6 +147,15 @@ def in_own_process(command: str, run: Run, target: Path) -> subprocess.Completed
     return subprocess.run(
         arguments, input=run.model_dump_json(), env=environment, capture_output=True, text=True, check=False
     )
+
+
+def _states(kept: Path) -> Path | None:
+    """Where a run keeps its state: apart for each commit, and nowhere if the code is not that of one.
+
+    A result names the commit that it repeats at, so no other code may have had a part in it.
+    """
+    code = results.provenance()
+    return None if code["commit"] is None or code["changed"] else kept / code["commit"]
 
 
 def _peak() -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 import torch
@@ -12,7 +13,7 @@ from leapts.assembly import build_model
 from leapts.config import ModelConfig
 from leapts.core import LeapTSModel, cluster_variates
 from leapts.data.windows import AlignedWindows
-from leapts.training import TrainingReport, WindowSource, train
+from leapts.training import Checkpoint, TrainingReport, WindowSource, train
 from leapts_bench.peers import PeerModel, build_peer
 from leapts_bench.peers.kernels import merge_kernels
 from leapts_bench.runs import LeapTSDesign, NaiveDesign, PeerDesign, Run
@@ -47,8 +48,13 @@ class Fit:
         return self.reports[0] if len(self.reports) == 1 else {"members": list(self.reports)}
 
 
-def fit(run: Run, data: Parts) -> Fit:
+def fit(run: Run, data: Parts, states: Path | None = None) -> Fit:
     """Fit the run's model on the training windows, choosing its weights on the validation windows.
+
+    Args:
+        run: Which model, and how it learns.
+        data: What to learn from.
+        states: The folder where training keeps its state, and goes on from if there is one.
 
     Raises:
         ConfigError: When the run names a peer that is not there.
@@ -57,7 +63,10 @@ def fit(run: Run, data: Parts) -> Fit:
     if isinstance(run.model, NaiveDesign):
         return Fit(Repeating(run.horizon), 0, ({"steps": 0, "stopped_early": False},))
     windows, validation = data.train(), data.validation()
-    trained = [_trained(member, windows, validation, data.variates) for member in run.members()]
+    trained = [
+        _trained(member, windows, validation, data.variates, checkpoint=_checkpoint(member, states))
+        for member in run.members()
+    ]
     models = [model for model, _ in trained]
     return Fit(_asked(models), sum(_size(model) for model in models), tuple(_told(report) for _, report in trained))
 
@@ -122,14 +131,32 @@ def refit(run: Run, windows: WindowSource, *, variates: int | None, steps: Seque
 
 
 def _trained(
-    run: Run, windows: WindowSource, validation: WindowSource | None, variates: int | None, *, steps: int | None = None
+    run: Run,
+    windows: WindowSource,
+    validation: WindowSource | None,
+    variates: int | None,
+    *,
+    steps: int | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[LeapTSModel | PeerModel, TrainingReport]:
     model = _built(run, windows, variates)
     config = run.training.config(len(windows), run.seed)
     if steps is not None:
         config = config.model_copy(update={"max_steps": steps})
     # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
-    return model, train(cast("LeapTSModel", model), windows, validation, config, has_gaps=run.training.unfinished)
+    report = train(
+        cast("LeapTSModel", model),
+        windows,
+        validation,
+        config,
+        checkpoint=checkpoint,
+        has_gaps=run.training.unfinished,
+    )
+    return model, report
+
+
+def _checkpoint(member: Run, states: Path | None) -> Checkpoint | None:
+    return None if states is None else Checkpoint(states / str(member.seed), fingerprint=member.key)
 
 
 def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel | PeerModel:

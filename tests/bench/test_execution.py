@@ -4,13 +4,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
 from leapts.errors import ConfigError
-from leapts_bench import execution, results
+from leapts.training import TrainingStep, train
+from leapts_bench import execution, fitting, results
 from leapts_bench.execution import execute, work, work_all
 from leapts_bench.fitting import fit
 from leapts_bench.protocol import prepare
@@ -25,7 +27,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The keys of the runs that were executed, without the work of executing them."""
     keys: list[str] = []
 
-    def pretend(run: Run) -> results.Line:
+    def pretend(run: Run, kept: Path | None) -> results.Line:  # noqa: ARG001
         keys.append(run.key)
         return {"key": run.key, "test": {"mse": 1.0, "mae": 1.0}, "seconds": {"fit": 0.0}}
 
@@ -129,6 +131,67 @@ def test_a_suite_killed_in_the_middle_goes_on_without_loss_or_repeat(folder: Pat
     after = results.read(target)
     assert after[: len(before)] == before
     assert sorted(line["key"] for line in after) == sorted(run.key for run in runs)
+
+
+class Killed(BaseException):
+    """Stands for the end of a process."""
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps that training made, whose process ends with the fifth of ten the first time it gets there."""
+    made: list[int] = []
+
+    def heard(step: TrainingStep) -> None:
+        made.append(step.step)
+        if step.step == 5 and made.count(5) == 1:
+            raise Killed
+
+    monkeypatch.setattr(fitting, "train", partial(train, progress=heard))
+    monkeypatch.setattr(results, "provenance", lambda: {"commit": "c0ffee", "changed": False})
+    return made
+
+
+LONGER = TINY.training.model_copy(update={"epochs": 1.0, "batch_size": 100, "looks": 5})
+TO_GO_ON = [
+    RUNS[0].model_copy(update={"training": LONGER}),
+    RUNS[0].model_copy(update={"training": LONGER, "model": PeerDesign(name="AMD")}),
+]
+
+
+@pytest.mark.parametrize("run", TO_GO_ON, ids=lambda run: run.model_name)
+def test_a_run_killed_amid_training_goes_on_to_the_figures_it_would_have_had(
+    folder: Path, steps: list[int], run: Run
+) -> None:
+    target = folder / "main.jsonl"
+    with pytest.raises(Killed):
+        work(run, target)
+    work(run, target)
+    assert steps == [1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10]
+    (line,) = results.read(target)
+    whole = execute(run)
+    assert (line["test"], line["validation"], line["training"]) == (
+        whole["test"],
+        whole["validation"],
+        whole["training"],
+    )
+    assert line["seconds"]["fit"] is None
+    assert whole["seconds"]["fit"] > 0
+    assert not [*folder.rglob("*.safetensors")]
+
+
+@pytest.mark.parametrize("code", [{"commit": "decaf", "changed": False}, {"commit": "c0ffee", "changed": True}])
+def test_a_run_never_goes_on_from_what_other_code_began(
+    folder: Path, steps: list[int], monkeypatch: pytest.MonkeyPatch, code: results.Line
+) -> None:
+    target = folder / "main.jsonl"
+    with pytest.raises(Killed):
+        work(TO_GO_ON[0], target)
+    monkeypatch.setattr(results, "provenance", lambda: code)
+    steps.clear()
+    with pytest.raises(Killed):
+        work(TO_GO_ON[0], target)
+    assert steps == [1, 2, 3, 4, 5]
 
 
 def test_a_run_that_fails_is_counted_and_the_others_are_done(folder: Path) -> None:
