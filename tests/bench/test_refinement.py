@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,7 @@ from leapts_bench import refinement, results, search
 from leapts_bench.execution import Cut
 from leapts_bench.recipes import Recipe, chosen
 from leapts_bench.refinement import Change, changes, finalists, refine
-from leapts_bench.runs import LeapTSDesign, Learning, Run
+from leapts_bench.runs import LeapTSDesign, Run
 from leapts_bench.search import LOG, candidates
 
 BASE = Recipe(model=LeapTSDesign(options={"mixing": {"kind": "mlp"}, "variate_identity": True}))
@@ -19,22 +19,22 @@ def _line(run: Run, error: float) -> results.Line:
     return {"key": run.key, "run": run.model_dump(mode="json"), "validations": [{"mse": error, "mae": error}] * 3}
 
 
-@pytest.fixture
-def tried(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """The runs that were tried: low rates and long training are better, each by as much; the first seed flatters."""
+def _pretend(monkeypatch: pytest.MonkeyPatch, error: Callable[[Run], float]) -> list[Run]:
+    """Trials that take no time, of a set whose recipe is the base; returns the runs that are tried."""
     runs: list[Run] = []
 
-    def pretend(run: Run, cuts: Sequence[Cut]) -> results.Line:
+    def pretended(run: Run, cuts: Sequence[Cut]) -> results.Line:
         assert len(cuts) == 3
         runs.append(run)
-        training = run.training
-        return _line(
-            run, training.learning_rate / training.epochs / training.batch_size ** (1 if run.seed == 1 else -9)
-        )
+        return _line(run, error(run))
 
-    monkeypatch.setattr(search, "trial", pretend)
+    monkeypatch.setattr(search, "trial", pretended)
     monkeypatch.setattr(refinement, "recipe", lambda _: BASE)
     return runs
+
+
+def _rate_over_length(run: Run) -> float:
+    return run.training.learning_rate / run.training.epochs
 
 
 def _options(recipe: Recipe) -> dict[str, object]:
@@ -87,27 +87,34 @@ def test_finalists_are_the_recipe_its_best_neighbours_and_all_that_is_better_tog
     assert list(finalists(BASE, [])) == [BASE]
 
 
-def test_a_refinement_takes_what_is_best_over_all_seeds(folder: Path, tried: list[Run]) -> None:
+def test_what_is_better_by_itself_is_also_taken_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _pretend(monkeypatch, _rate_over_length)
     refine("ETTh2", folder, tell=lambda _: None)
     best = chosen(results.read(folder / LOG))["ETTh2"]
-    # Larger batches look best to the first seed alone, and so are a part of all that is better together.
-    usual = Learning()
-    assert best.training in (
-        usual.model_copy(update={"learning_rate": usual.learning_rate / 2}),
-        usual.model_copy(update={"epochs": usual.epochs * 2}),
-    )
-    assert {run.seed for run in tried} == {1, 2, 3}
+    usual = BASE.training
+    better = {"learning_rate": usual.learning_rate / 2, "epochs": usual.epochs * 2}
+    assert best == Recipe(model=BASE.model, training=usual.model_copy(update=better))
 
 
-def test_a_refinement_that_was_stopped_repeats_no_trial(folder: Path, tried: list[Run]) -> None:
+def test_the_luck_of_the_first_seed_replaces_no_recipe(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = _pretend(monkeypatch, lambda run: run.training.batch_size ** (-1 if run.seed == 1 else 1))
+    refine("ETTh2", folder, tell=lambda _: None)
+    assert chosen(results.read(folder / LOG))["ETTh2"] == BASE
+    assert [run.training.batch_size for run in runs if run.seed > 1] == [BASE.training.batch_size] * 2 + [
+        BASE.training.batch_size * 2
+    ] * 2
+
+
+def test_a_refinement_that_was_stopped_repeats_no_trial(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = _pretend(monkeypatch, _rate_over_length)
     refine("ETTh2", folder, tell=lambda _: None)
     lines = results.read(folder / LOG)
     (folder / LOG).unlink()
     for line in lines[:7]:
         results.append(folder / LOG, line)
-    tried.clear()
+    runs.clear()
     refine("ETTh2", folder, tell=lambda _: None)
-    assert [run.key for run in tried] == [line["key"] for line in lines[7:]]
+    assert [run.key for run in runs] == [line["key"] for line in lines[7:]]
     assert results.read(folder / LOG) == lines
 
 
