@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leapts.data.catalogue import find
+from leapts.errors import DataError
 from leapts_bench.protocol import folds
 from leapts_bench.recipes import Recipe, merit, recipe
 from leapts_bench.search import LOG, tried
@@ -53,9 +54,13 @@ def refine(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
 
     All are tried with one seed. The best of them, all changes for the better together, and the recipe itself are then
     tried with further seeds. Which of these is the recipe is for `recipes.chosen` to say.
+
+    Raises:
+        DataError: When the set has no borders to cut it by.
     """
     row = find(dataset)
-    assert row.split is not None, f"{row.name} has no borders to cut it into parts by"
+    if row.split is None:
+        raise DataError(f"{row.name} keeps its test part apart and cannot be cut into parts; search for it instead")
     cuts = folds(row.split, _PARTS)
     horizon, look_back = row.horizons[len(row.horizons) // 2], look_back_of(row.name)
 
@@ -80,7 +85,7 @@ def changes(base: Recipe, variates: int) -> Iterator[Change]:
     training, model = base.training, base.model.config(input_size=2, horizon=2, variates=variates)
     for option, value in (("learning_rate", training.learning_rate), ("epochs", training.epochs)):
         yield from (Change(option, value / 2), Change(option, value * 2))
-    yield from (Change("batch_size", size) for size in (training.batch_size // 2, training.batch_size * 2))
+    yield from (Change("batch_size", size) for size in (training.batch_size // 2, training.batch_size * 2) if size)
     narrower = [delta for delta in _HUBER_DELTAS if delta < training.huber_delta]
     wider = [delta for delta in _HUBER_DELTAS if delta > training.huber_delta]
     yield from (Change("huber_delta", delta) for delta in (*narrower[-1:], *wider[:1]))

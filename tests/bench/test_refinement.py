@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leapts.errors import DataError
 from leapts_bench import refinement, results, search
 from leapts_bench.execution import Cut
 from leapts_bench.recipes import Recipe, chosen
@@ -70,6 +71,11 @@ def test_a_neighbour_differs_in_the_one_option_that_it_names(base: Recipe) -> No
 
 def test_a_single_series_is_never_to_exchange_with_others() -> None:
     assert "mixing" not in {change.option for change in changes(Recipe(), 1)}
+
+
+def test_a_set_without_borders_is_refused(folder: Path) -> None:
+    with pytest.raises(DataError, match="M4-Hourly keeps its test part apart"):
+        refine("M4-Hourly", folder, tell=lambda _: None)
 
 
 def test_finalists_are_the_recipe_its_best_neighbours_and_all_that_is_better_together() -> None:
