@@ -15,7 +15,7 @@ from leapts.core import LeapTSModel, cluster_variates
 from leapts.data.windows import AlignedWindows
 from leapts.training import Checkpoint, TrainingReport, WindowSource, train
 from leapts_bench.peers import PeerModel, build_peer
-from leapts_bench.peers.kernels import merge_kernels
+from leapts_bench.peers.quicker import quicken
 from leapts_bench.runs import LeapTSDesign, NaiveDesign, PeerDesign, Run
 from leapts_bench.scoring import Predicted, Predictor
 
@@ -167,7 +167,7 @@ def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel
             return build_model(config, seed=seed, clusters=_clusters(config, windows, seed))
         case PeerDesign(name=name, options=options):
             peer = build_peer(name, options, input_size=back, horizon=ahead, variates=variates, seed=seed)
-            merge_kernels(peer)
+            quicken(peer)
             return peer
         case NaiveDesign():
             raise AssertionError("nothing to build: it has nothing to learn")

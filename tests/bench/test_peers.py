@@ -17,8 +17,10 @@ from leapts_bench.__main__ import main
 from leapts_bench.fitting import fit
 from leapts_bench.peer_tables import peers
 from leapts_bench.peers import CHEAP, COSTLY, PEERS, build_peer, is_available, peer_run
-from leapts_bench.peers.kernels import MergedKernels, merge_kernels
+from leapts_bench.peers.kernels import MergedKernels
+from leapts_bench.peers.mixing import FoldedMixing
 from leapts_bench.peers.neural import MODULES
+from leapts_bench.peers.quicker import quicken
 from leapts_bench.protocol import Benchmark, cut
 from leapts_bench.published import published
 from leapts_bench.results import append, cut_short
@@ -177,10 +179,41 @@ def test_timesnet_with_merged_kernels_forecasts_as_the_package_does() -> None:
     peer = build_peer("TimesNet", SMALL["TimesNet"], **sizes, seed=1)
     history = torch.randn(3, VARIATES, LOOKBACK)
     plain, names = peer.forecast(history).values, list(peer.state_dict())
-    merge_kernels(peer)
+    quicken(peer)
     assert any(isinstance(module, MergedKernels) for module in peer.modules())
     assert list(peer.state_dict()) == names
     torch.testing.assert_close(peer.forecast(history).values, plain, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("halvings", [1, 3])
+def test_timemixer_with_folded_blocks_forecasts_and_learns_as_the_package_does(halvings: int) -> None:
+    pytest.importorskip("neuralforecast")
+    options = {"d_model": 4, "d_ff": 6, "e_layers": 2, "down_sampling_layers": halvings, "channel_independence": 1}
+    peer = build_peer("TimeMixer", options, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
+    history = torch.randn(3, VARIATES, LOOKBACK)
+
+    def learning() -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """With dropout, which a generator stands for: its draws must fall on the same values."""
+        forecast = peer(history, torch.Generator().manual_seed(1))
+        learnt = [weights for weights in peer.parameters() if weights.requires_grad]
+        gradients = torch.autograd.grad(forecast.square().sum(), learnt, allow_unused=True)
+        return forecast, [gradient for gradient in gradients if gradient is not None]
+
+    plain, wanted = learning()
+    quicken(peer)
+    assert sum(isinstance(module, FoldedMixing) for module in peer.modules()) == 2
+    folded, found = learning()
+    torch.testing.assert_close(folded, plain, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_timemixer_that_mixes_variates_stays_as_it_is() -> None:
+    pytest.importorskip("neuralforecast")
+    sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": VARIATES}
+    peer = build_peer("TimeMixer", SMALL["TimeMixer"], **sizes, seed=1)
+    modules = list(peer.modules())
+    quicken(peer)
+    assert list(peer.modules()) == modules
 
 
 def test_a_set_without_settings_of_its_own_gets_as_many_steps_as_etth1() -> None:

@@ -34,15 +34,6 @@ class MergedKernels(nn.Module):
         return convolve(picture, met) + bias[:, None, None]
 
 
-def merge_kernels(network: nn.Module) -> None:
-    """Replace every such block of a network; others have none, and stay as they are."""
-    for parent in list(network.modules()):
-        for name, child in list(parent.named_children()):
-            if type(child).__name__ == "Inception_Block_V1":
-                assert isinstance(child.kernels, nn.ModuleList)
-                setattr(parent, name, MergedKernels(child.kernels))
-
-
 def convolve(
     picture: Float[Tensor, "batch channels rows columns"], weight: Float[Tensor, "out channels height width"]
 ) -> Float[Tensor, "batch out rows columns"]:
