@@ -13,7 +13,7 @@ from leapts.assembly import build_model
 from leapts.config import ModelConfig
 from leapts.core import LeapTSModel, cluster_variates
 from leapts.data.windows import AlignedWindows
-from leapts.training import Checkpoint, TrainingReport, WindowSource, train
+from leapts.training import Checkpoint, TaughtWindows, TrainingReport, WindowSource, train
 from leapts_bench.peers import PeerModel, build_peer
 from leapts_bench.peers.quicker import quicken
 from leapts_bench.runs import LeapTSDesign, NaiveDesign, PeerDesign, Run
@@ -63,10 +63,7 @@ def fit(run: Run, data: Parts, states: Path | None = None) -> Fit:
     if isinstance(run.model, NaiveDesign):
         return Fit(Repeating(run.horizon), 0, ({"steps": 0, "stopped_early": False},))
     windows, validation = data.train(), data.validation()
-    trained = [
-        _trained(member, windows, validation, data.variates, checkpoint=_checkpoint(member, states))
-        for member in run.members()
-    ]
+    trained = [_trained(member, windows, validation, data.variates, states=states) for member in run.members()]
     models = [model for model, _ in trained]
     return Fit(_asked(models), sum(_size(model) for model in models), tuple(_told(report) for _, report in trained))
 
@@ -137,26 +134,26 @@ def _trained(
     variates: int | None,
     *,
     steps: int | None = None,
-    checkpoint: Checkpoint | None = None,
+    states: Path | None = None,
 ) -> tuple[LeapTSModel | PeerModel, TrainingReport]:
     model = _built(run, windows, variates)
     config = run.training.config(len(windows), run.seed)
     if steps is not None:
         config = config.model_copy(update={"max_steps": steps})
+    if run.training.teaching is not None:
+        fitted = [_trained(each, windows, validation, variates, states=states)[0] for each in run.teachers()]
+        teachers = [cast("LeapTSModel", teacher) for teacher in fitted]
+        windows = TaughtWindows(windows, teachers, share=run.training.teaching.share)
     # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
     report = train(
         cast("LeapTSModel", model),
         windows,
         validation,
         config,
-        checkpoint=checkpoint,
+        checkpoint=None if states is None else Checkpoint(states / run.key, fingerprint=run.key),
         has_gaps=run.training.unfinished,
     )
     return model, report
-
-
-def _checkpoint(member: Run, states: Path | None) -> Checkpoint | None:
-    return None if states is None else Checkpoint(states / str(member.seed), fingerprint=member.key)
 
 
 def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel | PeerModel:

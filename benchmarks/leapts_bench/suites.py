@@ -10,6 +10,7 @@ from leapts_bench.runs import AnalysisRun, Learning, NaiveDesign, Run
 
 FULL = "LeapTS"
 MEAN = "mean of four"
+TAUGHT = "taught by four"
 NAIVE = "last value"
 NO_SCHEDULING = "w/o scheduling branch"
 NO_HIGH_LEVEL = "w/o High-Level"
@@ -140,6 +141,15 @@ def _means() -> Iterator[Entry]:
         yield Entry(MEAN, mean.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed))
 
 
+def _taught() -> Iterator[Entry]:
+    """The paper's sets again, each forecast that of one model, which learned from the mean of four."""
+    for seed in SEEDS:
+        for dataset in PAPER_SETS:
+            taught = recipe(dataset).taught()
+            for horizon in find(dataset).horizons:
+                yield Entry(TAUGHT, taught.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed))
+
+
 def _synthetic() -> Iterator[Entry]:
     for dataset in reversed(SCENARIOS):
         for horizon in find(dataset).horizons:
@@ -250,6 +260,7 @@ def _analysed(dataset: str, options: dict[str, object]) -> AnalysisRun:
 
 SUITES: dict[str, Callable[[], Iterator[Entry]]] = {
     "main": _main,
+    "taught": _taught,
     "means": _means,
     "synthetic": _synthetic,
     "long": _long,

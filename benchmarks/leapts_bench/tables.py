@@ -13,7 +13,7 @@ from leapts_bench.results import Line
 from leapts_bench.speed import FILE as SPEED_FILE
 from leapts_bench.speed import speed_page
 from leapts_bench.studies import ablation, m4, m4_group, seeds, sensitivity, synthetic
-from leapts_bench.suites import FULL, MEAN, NAIVE, PAPER_SETS, SUITES, Entry, entries
+from leapts_bench.suites import FULL, MEAN, NAIVE, PAPER_SETS, SUITES, TAUGHT, Entry, entries
 from leapts_bench.summary import Figure, Results, difference
 
 Entries = Mapping[str, Sequence[Entry]]
@@ -34,6 +34,13 @@ models in the paper. *last value*: a forecast that repeats it. Figures are on sc
 Lower is better throughout.
 """
 
+
+_ON_TEACHING = """\
+One model of the same recipe, size and cost of a forecast, which learned, for three times as long, half from what came
+and half from the mean of what four others, fitted first, forecast of the training windows. Its schedule can be traced
+as ever. A fit costs about nine times as much.
+
+"""
 
 _ON_MEANS = """\
 The mean of what four models of one recipe forecast, each with a seed of its own, at four times the cost. The paper's
@@ -56,11 +63,13 @@ def render(suites: Entries, done: Mapping[str, Line], speed: Sequence[Line] = ()
     parts = [
         _PREAMBLE,
         "## At a glance\n\n" + glance(of["main"]) + " " + elsewhere(of["long"], of["m4"]),
+        "### One model, taught by four\n\n" + _ON_TEACHING + glance(of["taught"], TAUGHT),
         "### The mean of four models\n\n" + _ON_MEANS + glance(of["means"], MEAN),
         "## Main results\n\n" + comparison("main", of["main"]),
         "### ILI without the last incomplete batch\n\n" + whole_batches(of["main"]),
         "### In the units of the data, and what it costs\n\n" + costs(of["main"]),
-        "### The mean of four models, beside one\n\n" + means(of["means"], of["main"]),
+        "### Taught, beside untaught\n\n" + beside(TAUGHT, of["taught"], of["main"], words=("taught", "untaught")),
+        "### The mean of four models, beside one\n\n" + beside(MEAN, of["means"], of["main"], words=("four", "one")),
         "## M4\n\n" + m4(of["m4"]) + "\n\nThe mean of four models:\n\n" + m4(of["means"], MEAN),
         "## Synthetic scenarios\n\n" + synthetic(of["synthetic"]),
         "## Long look-back and horizons\n\nLook-back 720.\n\n" + comparison("long", of["long"]),
@@ -143,20 +152,21 @@ def comparison(name: str, of: Results) -> str:
     return table(["set", "horizon", *columns], rows)
 
 
-def means(of: Results, main: Results) -> str:
-    """What the mean of several models gains on one of them, and how both stand to the paper."""
+def beside(variant: str, of: Results, main: Results, *, words: tuple[str, str]) -> str:
+    """What a variant gains on the recipe as it is, and how both stand to the paper; words for the two."""
     rows = []
     for dataset in of.datasets():
         # The competition's sets have a table of their own.
-        for horizon in of.places(dataset, MEAN) if dataset in PAPER_SETS else ():
+        for horizon in of.places(dataset, variant) if dataset in PAPER_SETS else ():
             row = [dataset, place(horizon)]
             for metric in _METRICS:
-                several = of.figure(dataset, MEAN, horizon, metric.lower())
-                one = main.figure(dataset, FULL, horizon, metric.lower())
-                gain = percent(difference(several.mean, one.mean)) if several and one else "-"
-                row += [cell(several), plain(one), gain, plain(published("main", dataset, horizon, metric))]
+                changed = of.figure(dataset, variant, horizon, metric.lower())
+                plainly = main.figure(dataset, FULL, horizon, metric.lower())
+                gain = percent(difference(changed.mean, plainly.mean)) if changed and plainly else "-"
+                row += [cell(changed), plain(plainly), gain, plain(published("main", dataset, horizon, metric))]
             rows.append(row)
-    columns = [heading for metric in _METRICS for heading in (f"{metric} four", "one", "four to one", "paper")]
+    new, old = words
+    columns = [heading for metric in _METRICS for heading in (f"{metric} {new}", old, f"{new} to {old}", "paper")]
     return table(["set", "horizon", *columns], rows)
 
 

@@ -16,7 +16,7 @@ from leapts_bench import execution, fitting, results
 from leapts_bench.execution import execute, work, work_all
 from leapts_bench.fitting import fit
 from leapts_bench.protocol import prepare
-from leapts_bench.runs import NaiveDesign, PeerDesign, Run
+from leapts_bench.runs import NaiveDesign, PeerDesign, Run, Teaching
 from tests.bench.conftest import TINY, tiny_run
 
 RUNS = [tiny_run(seed=seed) for seed in (1, 2)]
@@ -157,6 +157,7 @@ TO_GO_ON = [
     RUNS[0].model_copy(update={"training": LONGER}),
     RUNS[0].model_copy(update={"training": LONGER, "model": PeerDesign(name="AMD")}),
 ]
+TAUGHT = RUNS[0].model_copy(update={"training": LONGER.model_copy(update={"teaching": Teaching(teachers=1, longer=1)})})
 
 
 @pytest.mark.parametrize("run", TO_GO_ON, ids=lambda run: run.model_name)
@@ -178,6 +179,17 @@ def test_a_run_killed_amid_training_goes_on_to_the_figures_it_would_have_had(
     assert line["seconds"]["fit"] is None
     assert whole["seconds"]["fit"] > 0
     assert not [*folder.rglob("*.safetensors")]
+
+
+def test_a_taught_run_killed_amid_its_teachers_goes_on_as_well(folder: Path, steps: list[int]) -> None:
+    target = folder / "taught.jsonl"
+    with pytest.raises(Killed):
+        work(TAUGHT, target)
+    work(TAUGHT, target)
+    assert steps == [1, 2, 3, 4, 5, *range(5, 11), *range(1, 11)]
+    (line,) = results.read(target)
+    assert line["test"] == execute(TAUGHT)["test"] != execute(TO_GO_ON[0])["test"]
+    assert line["parameters"] == execute(TO_GO_ON[0])["parameters"]
 
 
 @pytest.mark.parametrize("code", [{"commit": "decaf", "changed": False}, {"commit": "c0ffee", "changed": True}])

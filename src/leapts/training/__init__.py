@@ -3,6 +3,7 @@
 from leapts.training.checkpoint import Checkpoint
 from leapts.training.loop import Progress, TrainingStep, WindowSource, clip_gradients, mean_absolute_error, train
 from leapts.training.state import TrainingReport
+from leapts.training.teaching import TaughtWindows
 from leapts.training.workers import Alone, ProcessGroup, Workers
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Checkpoint",
     "ProcessGroup",
     "Progress",
+    "TaughtWindows",
     "TrainingReport",
     "TrainingStep",
     "WindowSource",
