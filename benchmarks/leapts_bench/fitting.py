@@ -13,7 +13,7 @@ from leapts.assembly import build_model
 from leapts.config import ModelConfig
 from leapts.core import LeapTSModel, cluster_variates
 from leapts.data.windows import AlignedWindows
-from leapts.training import Checkpoint, TaughtWindows, TrainingReport, WindowSource, train
+from leapts.training import Checkpoint, TrainingReport, WindowSource, train_taught
 from leapts_bench.peers import PeerModel, build_peer
 from leapts_bench.peers.quicker import quicken
 from leapts_bench.runs import LeapTSDesign, NaiveDesign, PeerDesign, Run
@@ -123,6 +123,7 @@ class Repeating:
 
 def refit(run: Run, windows: WindowSource, *, variates: int | None, steps: Sequence[int]) -> Predictor:
     """Fit the run's model anew on these windows, each member for so many steps, with nothing held out."""
+    assert not run.training.teachers, "the steps of the taught one say nothing of its teachers'"
     members = zip(run.members(), steps, strict=True)
     return _asked([_trained(member, windows, None, variates, steps=most)[0] for member, most in members])
 
@@ -140,17 +141,14 @@ def _trained(
     config = run.training.config(len(windows), run.seed)
     if steps is not None:
         config = config.model_copy(update={"max_steps": steps})
-    if run.training.teaching is not None:
-        fitted = [_trained(each, windows, validation, variates, states=states)[0] for each in run.teachers()]
-        teachers = [cast("LeapTSModel", teacher) for teacher in fitted]
-        windows = TaughtWindows(windows, teachers, share=run.training.teaching.share)
     # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
-    report = train(
+    report = train_taught(
         cast("LeapTSModel", model),
+        lambda seed: cast("LeapTSModel", _built(run.model_copy(update={"seed": seed}), windows, variates)),
         windows,
         validation,
         config,
-        checkpoint=None if states is None else Checkpoint(states / run.key, fingerprint=run.key),
+        checkpoint=None if states is None else Checkpoint(states / str(run.seed), fingerprint=run.key),
         has_gaps=run.training.unfinished,
     )
     return model, report

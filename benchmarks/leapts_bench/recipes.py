@@ -16,7 +16,7 @@ import tomli_w
 from leapts.config import Options
 from leapts.files import write_file
 from leapts_bench.results import Line
-from leapts_bench.runs import LeapTSDesign, Learning, Run, Teaching
+from leapts_bench.runs import LeapTSDesign, Learning, Run
 
 FILE = Path(__file__).parent / "recipes.toml"
 
@@ -52,9 +52,9 @@ class Recipe(Options):
         """The mean of so many models of this recipe, which differ in their seeds."""
         return Recipe(model=self.model.model_copy(update={"members": members}), training=self.training)
 
-    def taught(self) -> "Recipe":
-        """A model of this recipe that others of it teach."""
-        return Recipe(model=self.model, training=self.training.model_copy(update={"teaching": Teaching()}))
+    def taught(self, teachers: int) -> "Recipe":
+        """A model of this recipe that so many others of it teach."""
+        return Recipe(model=self.model, training=self.training.model_copy(update={"teachers": teachers}))
 
     def lean(self, width: int) -> "Recipe":
         """The same at a fraction of the time: a state of at most so many numbers, and at most two leaps."""

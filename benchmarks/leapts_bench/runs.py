@@ -14,7 +14,6 @@ from pydantic import Field
 from leapts.config import ModelConfig, Options, RootOptions, Size, TrainingConfig
 
 _KEY_LENGTH = 16
-_TEACHERS_FROM = 1000  # times the seed of the taught: their first seed
 
 # The usual unit is a series' deviation, or the error of its naive forecast where series have levels of their own. That
 # of OWA, for the latter alone, is what costs as much of OWA in every series; the level is each window's own; logs count
@@ -54,14 +53,6 @@ class NaiveDesign(Options):
 Design = Annotated[LeapTSDesign | PeerDesign | NaiveDesign, Field(discriminator="kind")]
 
 
-class Teaching(Options):
-    """Who teaches: models of the same design and learning, with seeds of their own, fitted first."""
-
-    teachers: Size = 4
-    share: Annotated[float, Field(gt=0, le=1)] = Field(default=0.5, description="of what is learned that is theirs")
-    longer: Annotated[float, Field(gt=0)] = Field(default=3, description="how many times their epochs the taught has")
-
-
 class Learning(Options):
     """How a model learns, counted in epochs, because the number of windows depends on the data and the horizon."""
 
@@ -85,14 +76,13 @@ class Learning(Options):
         description="for M4, learn also from windows with as little as a horizon of history, padded like short series",
         exclude_if=lambda short: not short,
     )
-    teaching: Teaching | None = Field(
-        default=None, description="by others, fitted as described", exclude_if=lambda teaching: teaching is None
+    teachers: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="models that teach, fitted first", exclude_if=lambda teachers: teachers == 0
     )
 
     def config(self, windows: int, seed: int) -> TrainingConfig:
         """The same in steps, for so many windows to learn from."""
-        epochs = self.epochs * (1 if self.teaching is None else self.teaching.longer)
-        steps = max(1, round(epochs * math.ceil(windows / self.batch_size)))
+        steps = max(1, round(self.epochs * math.ceil(windows / self.batch_size)))
         return TrainingConfig(
             max_steps=steps,
             batch_size=self.batch_size,
@@ -100,6 +90,7 @@ class Learning(Options):
             patience=self.patience,
             learning_rate=self.learning_rate,
             huber_delta=self.huber_delta,
+            teachers=self.teachers,
             random_seed=seed,
         )
 
@@ -130,14 +121,6 @@ class Run(RootOptions):
         count, alone = self.model.members, self.model.model_copy(update={"members": 1})
         seeds = range((self.seed - 1) * count + 1, self.seed * count + 1)
         return [self.model_copy(update={"model": alone, "seed": seed}) for seed in seeds]
-
-    def teachers(self) -> "list[Run]":
-        """The models that teach the run's, as runs of their own; no two runs share one, nor a seed with the taught."""
-        if self.training.teaching is None:
-            return []
-        untaught = self.training.model_copy(update={"teaching": None})
-        seeds = range(_TEACHERS_FROM * self.seed, _TEACHERS_FROM * self.seed + self.training.teaching.teachers)
-        return [self.model_copy(update={"training": untaught, "seed": seed}) for seed in seeds]
 
     @property
     def model_name(self) -> str:

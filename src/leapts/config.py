@@ -202,6 +202,9 @@ class TrainingConfig(RootOptions):
         default=0.1, description="where the loss turns from squared to absolute, in standardised units"
     )
     gradient_clip: Annotated[float, Field(gt=0)] = 1.0
+    teachers: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="models fitted first, whose mean forecast is half of what the model learns; 0: none"
+    )
     random_seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
 
 

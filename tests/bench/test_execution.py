@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from leapts.errors import ConfigError
-from leapts.training import TrainingStep, train
+from leapts.training import TrainingStep, train_taught
 from leapts_bench import execution, fitting, results
 from leapts_bench.execution import execute, work, work_all
 from leapts_bench.fitting import fit
 from leapts_bench.protocol import prepare
-from leapts_bench.runs import NaiveDesign, PeerDesign, Run, Teaching
+from leapts_bench.runs import NaiveDesign, PeerDesign, Run
 from tests.bench.conftest import TINY, tiny_run
 
 RUNS = [tiny_run(seed=seed) for seed in (1, 2)]
@@ -147,7 +147,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         if step.step == 5 and made.count(5) == 1:
             raise Killed
 
-    monkeypatch.setattr(fitting, "train", partial(train, progress=heard))
+    monkeypatch.setattr(fitting, "train_taught", partial(train_taught, progress=heard))
     monkeypatch.setattr(results, "provenance", lambda: {"commit": "c0ffee", "changed": False})
     return made
 
@@ -157,7 +157,7 @@ TO_GO_ON = [
     RUNS[0].model_copy(update={"training": LONGER}),
     RUNS[0].model_copy(update={"training": LONGER, "model": PeerDesign(name="AMD")}),
 ]
-TAUGHT = RUNS[0].model_copy(update={"training": LONGER.model_copy(update={"teaching": Teaching(teachers=1, longer=1)})})
+TAUGHT = RUNS[0].model_copy(update={"training": LONGER.model_copy(update={"teachers": 1})})
 
 
 @pytest.mark.parametrize("run", TO_GO_ON, ids=lambda run: run.model_name)
@@ -186,7 +186,7 @@ def test_a_taught_run_killed_amid_its_teachers_goes_on_as_well(folder: Path, ste
     with pytest.raises(Killed):
         work(TAUGHT, target)
     work(TAUGHT, target)
-    assert steps == [1, 2, 3, 4, 5, *range(5, 11), *range(1, 11)]
+    assert steps == [1, 2, 3, 4, 5, *range(5, 41)]  # ten of the teacher, thirty of the taught
     (line,) = results.read(target)
     assert line["test"] == execute(TAUGHT)["test"] != execute(TO_GO_ON[0])["test"]
     assert line["parameters"] == execute(TO_GO_ON[0])["parameters"]

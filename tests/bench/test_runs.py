@@ -28,7 +28,7 @@ def test_all_that_decides_the_outcome_changes_the_key() -> None:
         run.model_copy(update={"dataset": "Scenario2"}),
         run.model_copy(update={"training": Learning(epochs=1)}),
         run.model_copy(update={"model": PeerDesign(name="DLinear")}),
-        TINY.taught().run("SeattleWeather", input_size=24, horizon=12, seed=1),
+        TINY.taught(4).run("SeattleWeather", input_size=24, horizon=12, seed=1),
         TINY.changed({"hidden_size": 16}).run("SeattleWeather", input_size=24, horizon=12, seed=1),
     ]
     assert len({run.key, *(other.key for other in others)}) == len(others) + 1
@@ -44,21 +44,6 @@ def test_no_two_runs_share_a_member() -> None:
     means = [TINY.averaged(4).run("SeattleWeather", input_size=24, horizon=12, seed=seed) for seed in (1, 2, 3)]
     members = [member for mean in means for member in mean.members()]
     assert members == [tiny_run(seed=seed) for seed in range(1, 13)]
-
-
-def test_teachers_are_untaught_and_nobody_elses() -> None:
-    taught = [TINY.taught().run("SeattleWeather", input_size=24, horizon=12, seed=seed) for seed in (1, 2, 3)]
-    teachers = [teacher for run in taught for teacher in run.teachers()]
-    assert len(teachers) == len({teacher.seed for teacher in teachers} - {1, 2, 3}) == 12
-    assert {teacher.model_copy(update={"seed": 1}).key for teacher in teachers} == {tiny_run(seed=1).key}
-    assert tiny_run().teachers() == []
-
-
-def test_the_taught_learns_longer_than_its_teachers() -> None:
-    taught = TINY.taught().training
-    assert taught.teaching is not None
-    longer = taught.config(100_000, seed=1).max_steps / TINY.training.config(100_000, seed=1).max_steps
-    assert longer == pytest.approx(taught.teaching.longer, rel=0.01)
 
 
 def test_a_run_cannot_be_changed_in_place() -> None:

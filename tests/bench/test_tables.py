@@ -29,7 +29,7 @@ MAIN = [
 NAIVE_RUN = _run("COVID", 12).model_copy(update={"model": NaiveDesign()})
 ABLATION = [Entry(FULL, _run("ETTh1", 18)), Entry(NO_HIGH_LEVEL, _run("ETTh1", 18, options=_FLAT))]
 MEANS = [Entry(MEAN, TINY.averaged(4).run("COVID", input_size=96, horizon=horizon, seed=1)) for horizon in (12, 24)]
-LESSONS = [Entry(TAUGHT, TINY.taught().run("COVID", input_size=96, horizon=horizon, seed=1)) for horizon in (12, 24)]
+LESSONS = [Entry(TAUGHT, TINY.taught(4).run("COVID", input_size=96, horizon=horizon, seed=1)) for horizon in (12, 24)]
 SUITES_OF_GOLDEN = {
     "main": [*MAIN, Entry(NAIVE, NAIVE_RUN)],
     "taught": LESSONS,

@@ -14,7 +14,7 @@ from leapts.core import LeapTSModel
 from leapts.data.windows import AlignedWindows
 from leapts.errors import TrainingError
 from leapts.training import TrainingStep, clip_gradients, mean_absolute_error, train
-from leapts.training.loop import _seed, _WindowOrder
+from leapts.training.loop import _WindowOrder, seed_for
 
 LOOKBACK, HORIZON = 16, 8
 
@@ -135,7 +135,7 @@ def test_a_step_is_adam_on_the_clipped_huber_gradient_at_a_falling_rate() -> Non
     order = _WindowOrder(len(_waves()), config)
     for step in range(4):
         history, future = _waves().gather(order.batch(step))
-        generator = torch.Generator().manual_seed(_seed(config.random_seed, "exploration", step))
+        generator = torch.Generator().manual_seed(seed_for(config.random_seed, "exploration", step))
         error = by_hand(history, generator) - future
         small = error.abs() <= 0.05
         loss = torch.where(small, error.square() / 2, 0.05 * (error.abs() - 0.025)).mean()

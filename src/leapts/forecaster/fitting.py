@@ -13,7 +13,7 @@ import torch
 
 from leapts.assembly import build_model
 from leapts.config import ModelConfig, TrainingConfig
-from leapts.core import cluster_variates
+from leapts.core import LeapTSModel, cluster_variates
 from leapts.data.frequency import seasonal_period
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
@@ -25,7 +25,7 @@ from leapts.files import claimed
 from leapts.forecaster.fitted import Fitted, tail_of
 from leapts.forecaster.picking import Pick, Picked, pick_options
 from leapts.intervals import ConformalScores, groups_by_series
-from leapts.training import Checkpoint, Progress, TrainingReport, Workers, train
+from leapts.training import Checkpoint, Progress, TrainingReport, Workers, train, train_taught
 from leapts.training.workers import present_workers, require_same
 
 # Looking at more validation windows than this tells no more about which weights are best.
@@ -99,8 +99,9 @@ def fit_panel(
     validation = _validation_windows(fitted, split.val if picked.val_size else None)
     try:
         with _kept_state(checkpoint_dir, panel, picked, workers, resume=resume) as checkpoint:
-            report = train(
+            report = train_taught(
                 fitted.model,
+                lambda seed: _built(picked.model, seed, fitted.clusters),
                 fitted.windows(split.train),
                 validation,
                 picked.training,
@@ -142,7 +143,7 @@ def continue_fit(fitted: Fitted, panel: Panel, *, max_steps: int | None, progres
     steps = max(1, first.max_steps // 5) if max_steps is None else max_steps
     checks = min(first.val_check_steps, max(steps, 1))
     config = TrainingConfig(**{**first.model_dump(), "max_steps": steps, "val_check_steps": checks})
-    model = build_model(fitted.config, seed=0, clusters=fitted.clusters).float()
+    model = _built(fitted.config, 0, fitted.clusters)
     model.load_state_dict(fitted.model.state_dict())
     lookback, h = fitted.config.input_size, fitted.config.h
     val_size = h if int(panel.lengths.min()) >= lookback + 2 * h else 0
@@ -195,8 +196,7 @@ def _untrained(panel: Panel, train_part: Panel, picked: Picked, options: FitOpti
     return Fitted(
         config=picked.model,
         training=picked.training,
-        # Data reach a model in single precision, whatever the default of the program around it.
-        model=build_model(picked.model, seed=picked.training.random_seed, clusters=clusters).float(),
+        model=_built(picked.model, picked.training.random_seed, clusters),
         clusters=clusters,
         scaler=scaler,
         tail=tail_of(panel, picked.model.input_size),
@@ -205,6 +205,11 @@ def _untrained(panel: Panel, train_part: Panel, picked: Picked, options: FitOpti
         picks=picked.picks,
         scores=None,
     )
+
+
+def _built(config: ModelConfig, seed: int, clusters: tuple[int, ...] | None) -> LeapTSModel:
+    # Data reach a model in single precision, whatever the default of the program around it.
+    return build_model(config, seed=seed, clusters=clusters).float()
 
 
 def _clusters(panel: Panel, scaler: Scaler, config: ModelConfig, seed: int) -> tuple[int, ...] | None:

@@ -3,7 +3,7 @@
 from leapts.training.checkpoint import Checkpoint
 from leapts.training.loop import Progress, TrainingStep, WindowSource, clip_gradients, mean_absolute_error, train
 from leapts.training.state import TrainingReport
-from leapts.training.teaching import TaughtWindows
+from leapts.training.teaching import TaughtWindows, train_taught
 from leapts.training.workers import Alone, ProcessGroup, Workers
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "clip_gradients",
     "mean_absolute_error",
     "train",
+    "train_taught",
 ]

@@ -16,6 +16,7 @@ from leapts.files import write_file
 from leapts.training.state import TrainingReport, TrainingState
 
 FILE_NAME = "checkpoint.safetensors"
+_PARTS = "parts"
 _SCHEMA = 1
 
 
@@ -32,6 +33,10 @@ class Checkpoint:
         self.path = Path(folder) / FILE_NAME
         self.fingerprint = fingerprint
 
+    def part(self, name: str) -> "Checkpoint":
+        """Of a part of the run, in a folder of its own within this one."""
+        return Checkpoint(self.path.parent / _PARTS / name, fingerprint=f"{self.fingerprint}/{name}")
+
     def read(self) -> bytes:
         """The kept state as bytes; none when there is nothing to go on from."""
         try:
@@ -40,8 +45,9 @@ class Checkpoint:
             return b""
 
     def discard(self) -> None:
-        """Forget the state, so that training starts afresh."""
-        self.path.unlink(missing_ok=True)
+        """Forget the state, that of parts as well, so that training starts afresh."""
+        for path in (self.path, *self.path.parent.glob(f"{_PARTS}/*/{FILE_NAME}")):
+            path.unlink(missing_ok=True)
 
     def save(self, model: LeapTSModel, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
         """Put the present state in place of the one before."""

@@ -192,7 +192,7 @@ def _learn(
     """One step of training; a loss that is not a number changes nothing."""
     for group in optimizer.param_groups:
         group["lr"] = config.learning_rate * _share_of_learning_rate(step / config.max_steps)
-    luck = part.luck(Generator().manual_seed(_seed(config.random_seed, "exploration", step)))
+    luck = part.luck(Generator().manual_seed(seed_for(config.random_seed, "exploration", step)))
     optimizer.zero_grad()
     forecast, future = model(batch.history, luck), batch.future
     if has_gaps:  # what the forecast is right about by definition has neither loss nor gradient
@@ -232,15 +232,15 @@ class _WindowOrder:
     def batch(self, step: int) -> Int64[Tensor, " batch"]:
         """The numbers of a step's windows."""
         if self.windows > _MOST_IN_ORDER:
-            generator = Generator().manual_seed(_seed(self.seed, "windows", step))
+            generator = Generator().manual_seed(seed_for(self.seed, "windows", step))
             return torch.randint(self.windows, (self.size,), generator=generator)
         epoch, position = divmod(step, self.steps_per_epoch)
         if epoch != self.epoch:
-            generator = Generator().manual_seed(_seed(self.seed, "order", epoch))
+            generator = Generator().manual_seed(seed_for(self.seed, "order", epoch))
             self.epoch, self.order = epoch, torch.randperm(self.windows, generator=generator)
         return self.order[position * self.size : (position + 1) * self.size]
 
 
-def _seed(*parts: object) -> int:
+def seed_for(*parts: object) -> int:
     """A seed for each use and step, far from its neighbours'."""
     return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "big") >> 1

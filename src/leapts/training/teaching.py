@@ -4,15 +4,88 @@ Models that differ in nothing but their seeds make errors of their own, of which
 that mean keeps most of what it gains and is still one model: one schedule to trace, at the cost of one forecast.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from leapts.config import TrainingConfig
 from leapts.core import LeapTSModel
-from leapts.training.loop import WindowSource
+from leapts.errors import TrainingError
+from leapts.training.checkpoint import Checkpoint
+from leapts.training.loop import Progress, WindowSource, seed_for, train
+from leapts.training.state import TrainingReport
+from leapts.training.workers import Workers
+
+# How much of what is learned is the teachers', and how many times as long as each of them the taught one learns. Their
+# mean is smoother than what came: who learns from it goes on getting better for longer.
+SHARE = 0.5
+LONGER = 3
+
+
+def train_taught(
+    model: LeapTSModel,
+    make: Callable[[int], LeapTSModel],
+    training: WindowSource,
+    validation: WindowSource | None,
+    config: TrainingConfig,
+    *,
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
+    has_gaps: bool = False,
+    workers: Workers | None = None,
+) -> TrainingReport:
+    """Fit the model in place as `train` does, after as many teachers as the options ask for; often that is none.
+
+    Args:
+        model: What to fit.
+        make: A fresh model of the same kind from a seed, to be a teacher.
+        training: Windows to learn from.
+        validation: Windows to choose weights by, the teachers' as well.
+        config: How; each teacher has as many steps as it says, the taught one `LONGER` times as many.
+        progress: Called after every step, which are counted on from one model to the next.
+        checkpoint: Where to keep the state, and to go on from if it holds one; teachers have folders in it.
+        has_gaps: Whether steps of the training windows' horizons may be unknown, NaN.
+        workers: The processes to share every batch with.
+
+    Returns:
+        How the training of the model itself went.
+
+    Raises:
+        TrainingError: When a loss stops being a number; the model then has the last good weights of who it befell.
+        WorkerLostError: When one of the other processes is gone.
+    """
+    alike = partial(train, validation=validation, has_gaps=has_gaps, workers=workers)
+    total = config.max_steps * (config.teachers + LONGER if config.teachers else 1)
+    teachers: list[LeapTSModel] = []
+    for number, own in enumerate(teachers_of(config), 1):
+        teacher = make(own.random_seed)
+        heard = progress and _counted_on(progress, len(teachers) * config.max_steps, total)
+        kept = checkpoint and checkpoint.part(f"teacher-{number}")
+        try:
+            alike(teacher, training, config=own, progress=heard, checkpoint=kept)
+        except TrainingError:
+            model.load_state_dict(teacher.state_dict())
+            raise
+        teachers.append(teacher)
+    if teachers:
+        training = TaughtWindows(training, teachers, share=SHARE)
+        config = config.model_copy(update={"max_steps": config.max_steps * LONGER})
+        progress = progress and _counted_on(progress, total - config.max_steps, total)
+    return alike(model, training, config=config, progress=progress, checkpoint=checkpoint)
+
+
+def teachers_of(config: TrainingConfig) -> list[TrainingConfig]:
+    """How each teacher learns: untaught, and from a seed of its own."""
+    seeds = [seed_for(config.random_seed, "teacher", number) for number in range(config.teachers)]
+    return [config.model_copy(update={"teachers": 0, "random_seed": seed}) for seed in seeds]
+
+
+def _counted_on(progress: Progress, before: int, total: int) -> Progress:
+    return lambda step: progress(step._replace(step=before + step.step, max_steps=total))
 
 
 class Lesson(NamedTuple):
