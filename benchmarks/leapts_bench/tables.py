@@ -36,9 +36,9 @@ Lower is better throughout.
 
 
 _ON_TEACHING = """\
-One model of the same recipe, size and cost of a forecast, which learned, for three times as long, half from what came
+One model of the same recipe, size and cost of a forecast, which learned, for twice as long, half from what came
 and half from the mean of what four others, fitted first, forecast of the training windows. Its schedule can be traced
-as ever. A fit costs about nine times as much.
+as ever. A fit costs some eight times as much.
 
 """
 

@@ -23,7 +23,7 @@ from leapts.training.workers import Workers
 # How much of what is learned is the teachers', and how many times as long as each of them the taught one learns. Their
 # mean is smoother than what came: who learns from it goes on getting better for longer.
 SHARE = 0.5
-LONGER = 3
+LONGER = 2
 
 
 def train_taught(
