@@ -21,6 +21,7 @@ LEAVES = {
     "tracking": ["runs"],
     "frames": [],
     "means": [],
+    "teaching": [],
 }
 
 
@@ -43,7 +44,7 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
     assert left == LEAVES[page]
 
 
-@pytest.mark.parametrize("page", ["tune", "export"])
+@pytest.mark.parametrize("page", ["tune", "export", "teaching"])
 def test_the_commands_of_a_page_have_their_options(page: str) -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     lines = [shlex.split(line) for block in blocks(page, "console") for line in block.splitlines()]

@@ -70,14 +70,16 @@ class Results:
         values = [line["test"][metric] for line in self.lines(dataset, variant, horizon)]
         return Figure.of(values) if values and None not in values else None
 
-    def average(self, dataset: str, variant: str, metric: str, horizons: Sequence[int] = ()) -> Figure | None:
+    def average(
+        self, dataset: str, variant: str, metric: str, horizons: Sequence[int] = (), part: str = "test"
+    ) -> Figure | None:
         """The figure over all horizons (or those given), from the seeds that have run at every one of them."""
         wanted = horizons or self.horizons(dataset, variant)
         cells = [self._lines.get((dataset, variant, horizon), {}) for horizon in wanted]
         complete = sorted(set.intersection(*(set(cell) for cell in cells))) if cells else []
         if not complete:
             return None
-        return Figure.of([statistics.fmean(cell[seed]["test"][metric] for cell in cells) for seed in complete])
+        return Figure.of([statistics.fmean(cell[seed][part][metric] for cell in cells) for seed in complete])
 
 
 def difference(ours: float, theirs: float) -> float:

@@ -13,6 +13,7 @@ import torch
 from leapts import ConfigError, DataError, LeapTS, NotFittedError, TrainingError
 from leapts.forecaster import fitting
 from leapts.training import TrainingStep
+from leapts.training.teaching import LONGER
 from tests.forecaster.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
 
 BOTH = pytest.mark.parametrize("kind", [JOINT, APART], ids=["joint", "apart"])
@@ -249,6 +250,27 @@ def test_refitting_uses_the_windows_in_between() -> None:
     first = once["cutoff"] == once["cutoff"].min()
     np.testing.assert_array_equal(once["LeapTS"][first], anew["LeapTS"][first])
     assert not np.array_equal(once["LeapTS"][~first], anew["LeapTS"][~first])
+
+
+def test_a_taught_model_is_one_model_that_learned_after_its_teachers(tmp_path: Path) -> None:
+    heard: list[int] = []
+    taught = make_forecaster(training={"teachers": 2}, **APART)
+    taught.fit(make_frame(), progress=lambda step: heard.append(step.max_steps), checkpoint_dir=tmp_path / "state")
+    plain = make_forecaster(**APART).fit(make_frame())
+    steps = plain.fitted_.training.max_steps
+    assert set(heard) == {(2 + LONGER) * steps}
+    assert sorted(path.parent.name for path in (tmp_path / "state" / "parts").rglob("*.safetensors")) == [
+        "teacher-1",
+        "teacher-2",
+    ]
+    forecast, trace = taught.predict(return_trace=True)
+    assert not forecast["LeapTS"].equals(plain.predict()["LeapTS"])
+    assert len(trace) >= len(forecast["unique_id"].unique())
+    again = make_forecaster(training={"teachers": 2}, **APART)
+    again.fit(make_frame(), checkpoint_dir=tmp_path / "state", resume=True)
+    assert again.predict().equals(forecast)
+    taught.save(tmp_path / "model")
+    assert LeapTS.load(tmp_path / "model").predict().equals(forecast)
 
 
 def test_update_goes_on_from_the_present_weights() -> None:
