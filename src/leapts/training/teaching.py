@@ -6,14 +6,14 @@ that mean keeps most of what it gains and is still one model: one schedule to tr
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
 from leapts.config import TrainingConfig
 from leapts.core import LeapTSModel
+from leapts.data.windows import WindowBatch
 from leapts.errors import TrainingError
 from leapts.training.checkpoint import Checkpoint
 from leapts.training.loop import Progress, WindowSource, seed_for, train
@@ -88,13 +88,6 @@ def _counted_on(progress: Progress, before: int, total: int) -> Progress:
     return lambda step: progress(step._replace(step=before + step.step, max_steps=total))
 
 
-class Lesson(NamedTuple):
-    """Look-backs, and what to learn of the horizons that follow them."""
-
-    history: Float[Tensor, "batch variates lookback"]
-    future: Float[Tensor, "batch variates horizon"]
-
-
 class TaughtWindows:
     """Windows whose futures are, for a share, what teachers forecast.
 
@@ -116,8 +109,8 @@ class TaughtWindows:
     def __len__(self) -> int:
         return len(self.windows)
 
-    def gather(self, index: Int64[Tensor, " batch"]) -> Lesson:
+    def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
         """The windows of these numbers."""
         batch = self.windows.gather(index)
         said = torch.stack([teacher.forecast(batch.history).values for teacher in self.teachers]).mean(0)
-        return Lesson(batch.history, batch.future.lerp(said, self.share))
+        return WindowBatch(batch.history, batch.future.lerp(said, self.share))
