@@ -49,6 +49,21 @@ def test_a_fit_resumed_after_an_interrupt_equals_an_uninterrupted_one(
     assert all(value.equal(weights[name]) for name, value in first.model.state_dict().items())
 
 
+def test_a_fit_interrupted_amid_its_teachers_can_be_resumed(leapts: Leapts, data: Path, tmp_path: Path) -> None:
+    checkpoint, config = tmp_path / "run", tmp_path / "teachers.toml"
+    config.write_text("[training]\nteachers = 2\n")
+    arguments = ["fit", str(data), *LONG, "--config", str(config), "--out", str(tmp_path / "m")]
+    arguments += ["--checkpoint", str(checkpoint)]
+    result = _interrupted(arguments, checkpoint / "parts" / "teacher-1" / "checkpoint.safetensors")
+    assert result.code == 130, result.err
+    assert "--resume" in result.error_line
+    assert not (checkpoint / "checkpoint.safetensors").exists()
+    resumed = leapts(*arguments, "--resume")
+    assert (resumed.code, resumed.err) == (0, "")
+    assert "after 2 teachers" in resumed.out
+    assert "after 2 teachers" in (tmp_path / "m" / "README.md").read_text()
+
+
 def test_resuming_nothing_starts_afresh_and_says_so(leapts: Leapts, data: Path, tmp_path: Path) -> None:
     arguments = ["fit", data, "--horizon", 6, "--max-steps", 3, "--out", tmp_path / "m"]
     result = leapts(*arguments, "--checkpoint", tmp_path / "run", "--resume")

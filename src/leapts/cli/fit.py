@@ -145,8 +145,8 @@ def show_picks(picks: Sequence["Pick"]) -> None:
 
 def describe_training(model: "LeapTS", seconds: float) -> str:
     """One line on how training went."""
-    report = model.report_
-    text = f"trained   {report.steps:,} steps in {seconds:.1f} s"
+    report, teachers = model.report_, model.fitted_.training.teachers
+    text = f"trained   {report.steps:,} steps{f' after {teachers} teachers' if teachers else ''} in {seconds:.1f} s"
     if report.stopped_early:
         text += ", then no better any more"
     if report.best_validation is not None:
@@ -176,9 +176,9 @@ def _summary(model: "LeapTS", out: Path, checkpoint: Path | None, seconds: float
 
 
 def _holds_state(folder: Path) -> bool:
-    from leapts.training.checkpoint import FILE_NAME
+    from leapts.training.checkpoint import kept_files
 
-    return (folder / FILE_NAME).exists()
+    return bool(kept_files(folder))
 
 
 def _what_is_kept(what: str, checkpoint: Path | None) -> str:

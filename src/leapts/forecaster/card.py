@@ -22,7 +22,7 @@ Forecasts {h} steps of {series} at frequency `{freq}`, from a look-back of {inpu
 | state | {state} |
 | mixing between series | {mixing} |
 | normalisation of a window | {normalization} |
-| steps of training | {steps:,} (best at {best_step:,}) |
+| steps of training | {steps:,} (best at {best_step:,}){teachers} |
 | mean absolute error on held-out windows, in deviations | {validation} |
 | seed | {seed} |
 
@@ -69,6 +69,7 @@ def model_card(fitted: Fitted) -> str:
         normalization=config.normalization,
         steps=report.steps,
         best_step=report.best_step,
+        teachers=f", after {fitted.training.teachers} teachers" if fitted.training.teachers else "",
         validation="none held out" if best is None else f"{best:.4f}",
         seed=fitted.training.random_seed,
     )

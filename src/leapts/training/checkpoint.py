@@ -20,6 +20,11 @@ _PARTS = "parts"
 _SCHEMA = 1
 
 
+def kept_files(folder: Path) -> list[Path]:
+    """What holds the state of a run in a folder: its own file, and those of its parts."""
+    return [path for path in (folder / FILE_NAME, *folder.glob(f"{_PARTS}/*/{FILE_NAME}")) if path.exists()]
+
+
 class Checkpoint:
     """Keeps the state of one run in a folder, replaced in one move at every look at the validation windows."""
 
@@ -46,7 +51,7 @@ class Checkpoint:
 
     def discard(self) -> None:
         """Forget the state, that of parts as well, so that training starts afresh."""
-        for path in (self.path, *self.path.parent.glob(f"{_PARTS}/*/{FILE_NAME}")):
+        for path in kept_files(self.path.parent):
             path.unlink(missing_ok=True)
 
     def save(self, model: LeapTSModel, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
