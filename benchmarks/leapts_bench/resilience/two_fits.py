@@ -59,18 +59,18 @@ def fit(unit: str, folder: Path, seed: int) -> Forecast:
 @contextmanager
 def _while_training(act: Callable[[], Ended]) -> Iterator[list[Ended]]:
     """Do something when training begins, once, and in this process alone."""
-    train, process, done = vars(fitting)["train"], os.getpid(), list[Ended]()
+    train, process, done = vars(fitting)["train_taught"], os.getpid(), list[Ended]()
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         if os.getpid() == process and not done:
             done.append(act())
         return train(*arguments, **options)
 
-    vars(fitting)["train"] = interrupted
+    vars(fitting)["train_taught"] = interrupted
     try:
         yield done
     finally:
-        vars(fitting)["train"] = train
+        vars(fitting)["train_taught"] = train
 
 
 def _say(holds: bool, end: str, failure: str, outcome: Outcome) -> None:
