@@ -65,9 +65,9 @@ $(PEERS_READY): $(READY) constraints-peers.txt
 		--constraint constraints-peers.txt --editable '.[neural,darts,sktime,stats]'
 	@touch $@
 
-peers: $(PEERS_READY) ## test the adapters with neuralforecast, Darts, sktime and statsforecast, and the frames of pandas 2
+peers: $(PEERS_READY) ## test the adapters and the benchmark's peers with neuralforecast, Darts, sktime and statsforecast, and the frames of pandas 2
 	$(PEERS)/bin/python $(PYTEST) tests/adapters tests/test_baselines.py tests/data \
-		tests/forecaster/test_kinds.py
+		tests/forecaster/test_kinds.py tests/bench/test_peers.py
 
 # Ray and Spark are heavy beside what everybody needs, and their tests bring up a cluster: apart, and one after the other.
 CLUSTERS := .venv-clusters
