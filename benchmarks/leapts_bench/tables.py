@@ -26,8 +26,9 @@ _PREAMBLE = """# Benchmarks
 Made by `python -m leapts_bench table` from the files in `benchmarks/results/`, each line of which holds its full
 description, seed, commit and versions (the first ones without that of neuralforecast). A run repeats exactly at its
 commit; later code may draw other random numbers for the same seed. Options were chosen on validation windows alone
-(`benchmarks/results/search.jsonl`; for M4 and teaching also by trials that were not kept); every test window is scored. More on the
-protocol, and where it was not kept to, is in [decisions/benchmark-protocol.md](decisions/benchmark-protocol.md).
+(`benchmarks/results/search.jsonl`; for M4 and teaching also by trials that were not kept); every test window is scored.
+More on the protocol, and where it was not kept to, is in
+[decisions/benchmark-protocol.md](decisions/benchmark-protocol.md).
 
 *here*: this code, mean over seeds, with the standard deviation where there are several. *paper*: LeapTS as published.
 *difference*: here against the paper's LeapTS, below zero where here is better. *best other*: the best of the other
