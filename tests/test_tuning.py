@@ -1,11 +1,13 @@
 """A search keeps to what is left open, loses nothing when stopped, and finds what a fit can repeat."""
 
+import tomllib
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
@@ -145,6 +147,16 @@ def test_a_study_of_other_data_is_refused(frame: pd.DataFrame, tmp_path: Path) -
     with pytest.raises(ConfigError, match="no SQLite file"):
         tune(quick(), frame, trials=1, study=tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == "not a data base"
+
+
+def test_the_best_options_can_be_written_whatever_kind_of_number_was_given() -> None:
+    state = {"kind": "cde", "rank": None, "hidden_size": np.int64(4)}
+    best = LeapTS(np.int64(H), freq=np.int64(1), max_steps=2.0, model={"state": state})  # type: ignore[arg-type]
+    options = tomllib.loads(Tuned(best, 1.0, ()).to_toml())
+    assert options == {
+        "horizon": H, "freq": 1, "max-steps": 2, "model": {"state": {"kind": "cde", "hidden_size": 4}},
+    }  # fmt: skip
+    assert type(options["max-steps"]) is int
 
 
 def test_what_is_given_is_not_searched(frame: pd.DataFrame) -> None:

@@ -1,4 +1,5 @@
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,31 @@ def test_dates_come_back_as_dates() -> None:
     frame = pl.DataFrame({"unique_id": ["a", "a"], "ds": [date(2024, 1, 1), date(2024, 1, 2)], "y": [1.0, 2.0]})
     forecast = forecast_frame(read_panel(frame), {"LeapTS": np.array([[3.0]])}, h=1)
     assert forecast["ds"].to_list() == [date(2024, 1, 3)]
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("pandas", "timestamp[us]"), ("pyarrow", "date32[day]")])
+def test_dates_of_a_text_file_are_stamps_in_pandas_and_dates_in_arrow(kind: Any, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "dates.csv").write_text("ds,y\n2024-01-01,1\n2024-01-02,2\n")
+    panel = read_panel(tmp_path / "dates.csv").in_frames_of(kind)
+    forecast = forecast_frame(panel, {"LeapTS": np.array([[3.0]])}, h=1)
+    stamps = pa.array(forecast["ds"]) if kind == "pandas" else forecast["ds"]
+    assert str(stamps.type) == expected
+    assert str(stamps[0].as_py())[:10] == "2024-01-03"
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+def test_steps_that_outgrow_their_type_get_a_larger_one(kind: Any) -> None:
+    last = np.iinfo(kind).max
+    frame = pd.DataFrame({"ds": np.array([last - 1, last], dtype=kind), "y": 1.0})
+    forecast = forecast_frame(read_panel(frame), {"LeapTS": np.ones((1, 2))}, h=2)
+    assert forecast["ds"].tolist() == [int(last) + 1, int(last) + 2]
+
+
+def test_hashes_can_be_names() -> None:
+    names = np.array([2**64 - 1, 7], dtype=np.uint64)
+    frame = pd.DataFrame({"unique_id": names.repeat(2), "ds": [1, 2] * 2, "y": 1.0})
+    forecast = forecast_frame(read_panel(frame), {"LeapTS": np.ones((2, 1))}, h=1)
+    assert forecast["unique_id"].tolist() == [7, 2**64 - 1]
 
 
 def test_an_arrow_table_comes_back_as_it_went_in() -> None:

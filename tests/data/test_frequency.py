@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from leapts.data.frequency import future_stamps, parse_frequency, positions_of, seasonal_period, stamps_at
 from leapts.data.inference import infer_frequency
+from leapts.data.options import PanelOptions
+from leapts.data.validation import read_panel
 from leapts.errors import DataError
 
 ALIAS_LIST = (
@@ -128,6 +130,21 @@ def test_a_day_that_starts_late_is_still_the_next_day() -> None:
     from_late = utc[3:]
     positions = positions_of(from_late, np.repeat(utc[:1], 5), "D", "America/Sao_Paulo")
     np.testing.assert_array_equal(positions, [3, 4, 5, 6, 7])
+    # And those after it are midnights again, also when that day is the one to count from.
+    np.testing.assert_array_equal(future_stamps(from_late[:1], "D", 4, "America/Sao_Paulo")[0], from_late[1:])
+    positions = positions_of(from_late, np.repeat(from_late[:1], 5), "D", "America/Sao_Paulo")
+    np.testing.assert_array_equal(positions, [0, 1, 2, 3, 4])
+    assert infer_frequency(from_late[:2], START, "America/Sao_Paulo") == "D"
+
+
+@pytest.mark.parametrize("time", ["00:00", "00:30", "01:00"])
+def test_times_of_day_that_are_skipped_once_come_back(time: str) -> None:
+    days = pd.date_range(f"2018-10-30 {time}", periods=12)
+    frame = pd.DataFrame({"ds": days.tz_localize("America/Sao_Paulo", nonexistent="shift_forward"), "y": 1.0})
+    for known in range(2, 12):  # 6 of which end on the day that starts late
+        panel = read_panel(frame[:known], PanelOptions(freq="D"))
+        later = pd.DatetimeIndex(panel.future(12 - known)[0]).tz_localize("UTC").tz_convert("America/Sao_Paulo")
+        assert list(later) == list(frame["ds"][known:])
 
 
 def test_a_last_stamp_off_the_calendar_is_refused() -> None:

@@ -167,6 +167,24 @@ def test_separators_within_quotes_separate_nothing(tmp_path: Path, column: str) 
     assert read_table(path).columns == [column, "ds", "y"]
 
 
+def test_lines_may_be_longer_than_what_is_parsed_at_a_time(tmp_path: Path) -> None:
+    names = [f"series_{number:06d}" for number in range(100_000)]
+    rows = "".join(f"2024-01-0{day}" + f",{day}" * len(names) + "\n" for day in (1, 2, 3))
+    table = read_table(write(tmp_path, "wide.csv", f"ds,{','.join(names)}\n{rows}"))
+    assert table.columns == ["ds", *names]
+    assert table.series(names[-1]).to_list() == [1, 2, 3]
+
+
+def test_a_broken_line_of_a_long_file_is_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="Expected 3 columns, got 2"):
+        read_table(write(tmp_path, "long.csv", "unique_id,ds,y\n" + "a,2024-01-01,1\n" * 100_000 + "a,1\n"))
+
+
+def test_a_header_of_tabs_is_a_header(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="Expected 4 columns, got 2"):
+        read_table(write(tmp_path, "tabs.csv", "\t\t\t\n\t\t\t\na\tb\n"))
+
+
 def test_names_that_go_on_over_a_line_are_whole_also_in_long_files(tmp_path: Path) -> None:
     # Files are read in pieces of a megabyte, and one of them ends within a name.
     name = "first\n" * 50

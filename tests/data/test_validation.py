@@ -401,6 +401,24 @@ def test_options_are_checked(changes: dict[str, Any], message: str) -> None:
         PanelOptions(**changes)
 
 
+@pytest.mark.parametrize(
+    "form", ["%m/%d/%y", "%d.%m.%y", "%d-%m-%y", "%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %I:%M %p", "%m/%d/%y %H:%M"]
+)
+def test_days_and_months_are_read_in_the_order_that_reads_them_all(form: str, tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-05", periods=60)
+    rows = "".join(f"{day.strftime(form)},{row}\n" for row, day in enumerate(days))
+    panel = read_panel(csv(tmp_path, f"ds,y\n{rows}"))
+    assert (str(panel.first[0])[:10], str(panel.last()[0])[:10]) == ("2024-01-05", "2024-03-04")
+    with pytest.raises(DataError, match="can be read with the day or the month first"):
+        read_panel(csv(tmp_path, "ds,y\n" + "".join(rows.splitlines(keepends=True)[:3])))
+
+
+@pytest.mark.parametrize("rows", ["2024-01-01,1\n2024-01-02,2\n", "a,2024-01-01 00:00:00,1\na,2024-01-02 00:00:00,2\n"])
+def test_a_file_without_names_of_columns_is_refused(rows: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"first line holds '2024-01-01.* put a line of names above it"):
+        read_panel(csv(tmp_path, rows))
+
+
 @pytest.mark.parametrize("first", ["01-Jul", "Jan-10", "Jul 4"])
 def test_stamps_without_a_year_are_refused(first: str, tmp_path: Path) -> None:
     days = pd.date_range("2023-07-01", periods=365)

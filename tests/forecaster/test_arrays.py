@@ -40,6 +40,23 @@ def _door(model: LeapTS) -> ArrayForecaster:
     return ArrayForecaster(model.fitted_, fill=model.fill)
 
 
+@pytest.mark.parametrize("options", [JOINT, APART])
+def test_a_number_and_the_text_that_spells_it_name_one_series(options: dict[str, Any]) -> None:
+    frame = make_frame({"1": 160, "2": 160})
+    door = _door(make_forecaster(**options, val_size=60).fit(frame))
+    by_text = _histories(frame)
+    by_number = {int(name): values for name, values in reversed(by_text.items())}
+    bounds = interval_bounds([80], "LeapTS")
+    found = []
+    for histories in (by_text, by_number):
+        (forecast,) = door.forecast([door.read(list(histories), list(histories.values()))])
+        found.append({"LeapTS": forecast.values, **door.bounds(forecast, bounds)})
+    for column, values in found[0].items():
+        np.testing.assert_allclose(found[1][column][::-1], values, rtol=1e-6)
+    with pytest.raises(DataError, match="'1' is given more than once"):
+        door.read(["1", 1], [by_text["1"], by_text["2"]])
+
+
 def _by_arrays(model: LeapTS, histories: dict[str, Floats], **options: Any) -> pd.DataFrame:
     door = _door(model)
     (forecast,) = door.forecast([door.read(list(histories), list(histories.values()))])

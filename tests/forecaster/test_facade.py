@@ -103,6 +103,21 @@ def test_unseen_series_are_forecast_by_a_model_that_keeps_series_apart(apart: Le
     assert 5 < forecast["x"].mean() < 15
 
 
+@pytest.mark.parametrize("kind", [JOINT, {"model": {**APART["model"], "normalization": "none"}}])
+def test_a_number_and_the_text_that_spells_it_name_one_series(kind: dict[str, Any], tmp_path: Path) -> None:
+    texts = make_frame({"10": 160, "2": 160, "1": 160})
+    numbers = texts.assign(unique_id=texts["unique_id"].astype(int))
+    texts.to_csv(tmp_path / "texts.csv", index=False)
+    for known, given in ((tmp_path / "texts.csv", numbers), (numbers, tmp_path / "texts.csv")):
+        model = make_forecaster(**kind, val_size=60).fit(known)
+        expected = model.predict(known, level=[80])
+        forecast = model.predict(given, level=[80])
+        assert forecast["unique_id"].dtype != expected["unique_id"].dtype  # names come back as they were given
+        pd.testing.assert_frame_equal(forecast.drop(columns="unique_id"), expected.drop(columns="unique_id"))
+        calibrated = model.calibrate(known).predict(level=[80])
+        pd.testing.assert_frame_equal(model.calibrate(given).predict(level=[80]), calibrated)
+
+
 def test_a_model_that_mixes_series_names_the_ones_it_misses() -> None:
     model = make_forecaster(**JOINT).fit(make_frame())
     with pytest.raises(DataError, match=r"forecasts 3 series together, and this data lacks 'b', 'c'"):
@@ -356,6 +371,9 @@ def test_new_history_need_not_show_the_frequency_again() -> None:
 
 @pytest.mark.parametrize("alias", ["y", "ds", "unique_id", "cutoff"])
 def test_an_alias_cannot_take_another_columns_place(alias: str) -> None:
+    wide = make_frame().pivot(index="ds", columns="unique_id", values="y").reset_index(names="date")
+    with pytest.raises(ConfigError, match="alias='date' is the name of another column"):
+        make_forecaster(alias="date").fit(wide)  # found by its usual name
     with pytest.raises(ConfigError, match="is the name of another column"):
         make_forecaster(alias=alias).fit(make_frame())
 
@@ -463,6 +481,7 @@ def test_windows_to_calibrate_by_are_of_every_hour(monkeypatch: pytest.MonkeyPat
         {"learning_rate": "0.001"},
         {"random_seed": 1.0},
         {"pad_short": 1},
+        {"freq": np.str_("D")},
         {"model": {"hidden_size": np.int64(8), "mixing": "none"}},
     ],
 )

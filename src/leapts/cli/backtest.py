@@ -103,7 +103,7 @@ def backtest(
             with TrainingBar(windows if refit else 1) as bar:
                 comparison = compare(
                     fitting.forecaster(reading),
-                    source.panel,
+                    source.panel.in_frames_of("pyarrow"),
                     baselines,
                     n_windows=windows,
                     season=season,

@@ -50,7 +50,7 @@ def demo(
         note(f"{DATASET}: {len(panel)} series of {int(panel.lengths[0]):,} days; forecasting {HORIZON} days")
     model = LeapTS(HORIZON, max_steps=max_steps)
     seconds = fit_with_bar(model, panel)
-    forecast, trace = model.predict(level=list(LEVELS), return_trace=True)
+    forecast, trace = model.predict(panel.in_frames_of("pyarrow"), level=list(LEVELS), return_trace=True)
     model.save(files["model"])
     write_frame(forecast, files["forecast"])
     write_trace(trace, files["trace"])

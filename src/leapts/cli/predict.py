@@ -87,7 +87,11 @@ def predict(
     forecaster = LeapTS.load(model)
     found = None if data is None else resolve(data)
     source = load_set(found) if isinstance(found, Dataset) else found
-    result = forecaster.predict(source, level=options.whole_levels(level) or None, return_trace=trace is not None)
+    panel = forecaster.fitted_.tail if source is None else forecaster.read(source)
+    # Arrow has dates, and pandas has none; files and pages are to have them where the data had.
+    result = forecaster.predict(
+        panel.in_frames_of("pyarrow"), level=options.whole_levels(level) or None, return_trace=trace is not None
+    )
     forecast, leaps = result if trace is not None else (result, None)
 
     written: dict[str, str] = {}

@@ -12,13 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from leapts.data.frequency import Stamps
-from leapts.data.reading import Table
+from leapts.data.reading import DATES_OF_TEXT, Table
 from leapts.data.wording import quoted
 from leapts.errors import DataError
 
 # Z, +01:00, and after a time of day +0100 and +01 too.
 UTC_OFFSET = r"(?:[Zz]|[+-]\d{2}:\d{2}|:\d{2}(?:[.,]\d+)?\s*[+-]\d{2}(?:\d{2})?)$"
 _SHORTEST_MEAN_RUN = 4  # rows to a series, for runs to be worth looking for
+_TWO_NUMBERS = r"^(\d{1,2})[/.-](\d{1,2})[/.-]\d"
+_MONTHS = 12
 WRITE_ISO = "write time stamps as 2024-01-31 or 2024-01-31 13:00:00"
 
 
@@ -29,7 +31,7 @@ class TimeColumn:
     Attributes:
         stamps: int64 steps, or datetime64[us], in UTC when there is a zone.
         zone: The time zone of aware stamps.
-        dtype: The Arrow type that came in, or that text was read as, for the output to have too.
+        dtype: The Arrow type that came in, or that text was read as, for the output to have too; `DATES_OF_TEXT`.
     """
 
     stamps: Stamps
@@ -50,7 +52,8 @@ def time_column(table: Table, name: str) -> TimeColumn:
         _refuse_dates_as_integers(steps, table, name)
         return TimeColumn(steps, None, str(data.type))
     if pa.types.is_date(data.type):
-        return TimeColumn(_numpy(data.cast(pa.timestamp("us"))), None, str(data.type))
+        dtype = DATES_OF_TEXT if table.is_text else str(data.type)
+        return TimeColumn(_numpy(data.cast(pa.timestamp("us"))), None, dtype)
     if "period" in str(data.type):
         raise DataError(
             f"{table.name}: column {quoted(name)} holds periods, not time stamps; "
@@ -221,6 +224,9 @@ def _parsed_by_convention(text: "pd.Series[str]", table: Table, name: str) -> "p
         day_first = pd.to_datetime(text, errors="coerce", dayfirst=True)
         month_first = pd.to_datetime(text, errors="coerce", dayfirst=False)
     day_first, month_first = _with_a_year(_without_zone(day_first)), _with_a_year(_without_zone(month_first))
+    # Of years with two digits, and before noon and after it, pandas takes the numbers either way round, row by row.
+    first, second = (numbers.astype(float) for _, numbers in text.str.extract(_TWO_NUMBERS).items())
+    day_first, month_first = day_first.mask(second > _MONTHS), month_first.mask(first > _MONTHS)
     if not day_first.isna().any() and not month_first.isna().any() and not day_first.equals(month_first):
         row = int((day_first != month_first).to_numpy().argmax())
         raise DataError(

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from leapts.data.frequency import Stamps
-from leapts.data.panel import Panel
-from leapts.data.reading import FrameKind
+from leapts.data.panel import FrameStyle, Panel
+from leapts.data.reading import DATES_OF_TEXT, FrameKind
 
 Column = npt.NDArray[Any]
 
@@ -52,21 +52,33 @@ def long_frame(
     """
     style = panel.style
     arrays = {
-        style.id_col: pa.array(panel.series).take(pa.array(index)),
-        time_name or style.time_col: _time_array(stamps, style.time_type, panel.zone),
+        style.id_col: _name_array(panel.series).take(pa.array(index)),
+        time_name or style.time_col: _time_array(stamps, style, panel.zone),
     }
     for name, values in columns.items():
         is_time = values.dtype.kind == "M"
-        arrays[name] = _time_array(values, style.time_type, panel.zone) if is_time else pa.array(values)
+        arrays[name] = _time_array(values, style, panel.zone) if is_time else pa.array(values)
     return native(pa.table(arrays), style.kind)
 
 
-def _time_array(stamps: Stamps, time_type: str, zone: str | None) -> pa.Array:
+def _name_array(names: tuple[str | int, ...]) -> pa.Array:
+    try:
+        return pa.array(names)
+    except OverflowError:  # numbers beyond 2 ** 63, such as hashes
+        return pa.array(names, type=pa.uint64())
+
+
+def _time_array(stamps: Stamps, style: FrameStyle, zone: str | None) -> pa.Array:
+    time_type = style.time_type
     if stamps.dtype.kind != "M":
-        return pa.array(stamps).cast(time_type if time_type.startswith(("int", "uint")) else "int64")
+        array = pa.array(stamps)
+        try:
+            return array.cast(time_type if time_type.startswith(("int", "uint")) else "int64")
+        except pa.ArrowInvalid:  # the steps to come are too large for the type of those that came
+            return array
     array = pa.array(stamps.astype("datetime64[us]"), type=pa.timestamp("us"))
-    if time_type.startswith("date"):
-        return array.cast(pa.date32() if time_type.startswith("date32") else pa.date64(), safe=False)
+    if style.has_dates and (style.kind != "pandas" or time_type != DATES_OF_TEXT):
+        return array.cast(pa.date64() if time_type.startswith("date64") else pa.date32(), safe=False)
     # Stamps are in UTC, and to Arrow a zone is a way of showing them, so giving them one does not shift them.
     unit = time_type.removeprefix("timestamp[").removesuffix("]")
     return array.cast(pa.timestamp(unit if unit in ("s", "ms", "us", "ns") else "us", tz=zone), safe=False)

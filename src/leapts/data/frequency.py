@@ -111,7 +111,7 @@ def stamps_at(first: Stamps, positions: Positions, freq: str | int, zone: str | 
     if frequency.clock in ("steps", "duration"):
         later: Stamps = first + _ticks(positions * frequency.step, first)
         return later
-    wall = to_wall(first, zone)
+    wall = nominal(first, zone)
     if frequency.clock == "wall":
         return from_wall(wall + _ticks(positions * frequency.step, wall), zone)
     days = wall.astype("datetime64[D]")
@@ -142,12 +142,13 @@ def positions_of(stamps: Stamps, first: Stamps, freq: str | int, zone: str | Non
         positions, rest = np.divmod(distance, frequency.step)
         positions[rest != 0] = -1
         return positions
-    wall, wall_first = to_wall(stamps, zone), to_wall(first, zone)
+    wall, wall_first = to_wall(stamps, zone), nominal(first, zone)
     if frequency.clock == "wall":
-        # Checked by going there: a day that starts at 01:00, its midnight skipped, is still the next day.
+        # Checked by going there: a time of day that is skipped, and moved, is still that of its day.
         positions = (wall - wall_first).astype(np.int64) // frequency.step
         fits = stamps_at(first, positions, freq, zone) == stamps
         return np.where(fits, positions, -1)
+    wall = nominal(stamps, zone)
     days, first_days = wall.astype("datetime64[D]"), wall_first.astype("datetime64[D]")
     dates = _calendar(frequency, np.concatenate([days[:0], first_days, days]), 0)
     index, first_index = np.searchsorted(dates, days), np.searchsorted(dates, first_days)
@@ -199,6 +200,15 @@ def to_wall(stamps: Stamps, zone: str | None) -> Stamps:
         return stamps
     local = pd.DatetimeIndex(stamps).tz_localize("UTC").tz_convert(zone).tz_localize(None)
     return local.as_unit("us").to_numpy()
+
+
+def nominal(stamps: Stamps, zone: str | None) -> Stamps:
+    """The wall clock, but midnight where that was skipped and the day starts later: so a day is counted from there."""
+    wall = to_wall(stamps, zone)
+    if zone is None:
+        return wall
+    midnight = wall.astype("datetime64[D]").astype(wall.dtype)
+    return np.where(from_wall(midnight, zone) == stamps, midnight, wall)
 
 
 def from_wall(wall: Stamps, zone: str | None) -> Stamps:

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from leapts.data.frequency import DAY, MICROSECONDS, Stamps, to_wall
+from leapts.data.frequency import DAY, MICROSECONDS, Stamps, nominal
 from leapts.errors import DataError
 
 ENOUGH = 200_000  # steps looked at: the most common one shows long before
@@ -32,7 +32,7 @@ def infer_frequency(stamps: Stamps, starts: npt.NDArray[np.int64], zone: str | N
     usual = _most_common(steps.astype(np.int64))
     if stamps.dtype.kind != "M":
         return usual
-    wall = to_wall(stamps, zone)
+    wall = nominal(stamps, zone)
     if _most_common(np.diff(wall, prepend=wall[:1])[inside].astype(np.int64)) % DAY:
         return _duration_alias(usual)
     days = wall.astype("datetime64[D]")

@@ -18,6 +18,7 @@ from leapts.data.wording import listed, nearest, quoted
 from leapts.errors import DataError
 
 _DIGITS = re.compile(r"([0-9]+)")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TEXT_AND_NUMBER = r"^(?P<text>[^0-9]*)0*(?P<digits>[0-9]*)$"
 
 USUAL_TIME_NAMES = ("ds", "date", "datetime", "time", "timestamp", "year", "t", "index")
@@ -151,6 +152,11 @@ def _time_name(table: Table, options: PanelOptions) -> str | None:
         return folded[usual[0]]
     temporal = [name for name in table.columns if pa.types.is_temporal(table.column(name).type)]
     if len(temporal) == 1:
+        if table.is_text and _DATE.match(temporal[0]):
+            raise DataError(
+                f"{table.name}: the first line holds {quoted(temporal[0])} where the name of a column should be; "
+                "put a line of names above it, such as ds,y"
+            )
         return temporal[0]
     return folded[usual[0]] if usual else None
 

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float64, Int64, Shaped
 from torch import Tensor
 
-from leapts.data.frequency import Stamps, future_stamps, stamps_at
-from leapts.data.reading import FrameKind
+from leapts.data.frequency import Stamps, stamps_at
+from leapts.data.reading import DATES_OF_TEXT, FrameKind
 from leapts.data.wording import listed, nearest, quoted
 from leapts.errors import DataError
 
@@ -24,7 +24,8 @@ class FrameStyle:
         id_col: The column of series names.
         time_col: The column of time stamps.
         target_col: The column of values.
-        time_type: The Arrow type of the time column, without its zone: `timestamp[us]`, `date32[day]`.
+        time_type: The Arrow type of the time column, without its zone: `timestamp[us]`, `date32[day]`; of dates that
+            were read from text `timestamp[day]`.
     """
 
     kind: FrameKind = "pandas"
@@ -32,6 +33,11 @@ class FrameStyle:
     time_col: str = "ds"
     target_col: str = "y"
     time_type: str = "int64"
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether the stamps were dates, without a time of day."""
+        return self.time_type.startswith("date") or self.time_type == DATES_OF_TEXT
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -148,6 +154,10 @@ class Panel:
         values, offsets = self._gather(self.offsets[chosen], self.lengths[chosen])
         return replace(self, values=values, offsets=offsets, series=tuple(series), first=self.first[chosen.numpy()])
 
+    def in_frames_of(self, kind: FrameKind) -> "Panel":
+        """The same series, whose forecasts come as frames of another kind."""
+        return replace(self, style=replace(self.style, kind=kind))
+
     def stamps(self) -> Stamps:
         """The stamps of all values, series after series."""
         lengths = self.lengths
@@ -161,7 +171,9 @@ class Panel:
 
     def future(self, h: int) -> npt.NDArray[np.generic]:
         """The `h` stamps that follow each series, as [series, h]."""
-        return future_stamps(self.last(), self.freq, h, self.zone)
+        # Counted from the first: the last may have been moved by daylight saving, and those after it are not.
+        steps = (self.lengths - 1).clamp(min=0).numpy()[:, None] + np.arange(1, h + 1)
+        return stamps_at(np.repeat(self.first, h), steps.reshape(-1), self.freq, self.zone).reshape(len(self), h)
 
     def _ranges(self, begin: Int64[Tensor, " series"], end: Int64[Tensor, " series"]) -> "Panel":
         """The part of each series from `begin` to `end`."""

@@ -22,6 +22,9 @@ from leapts.data.wording import counted, listed, quoted
 from leapts.errors import DataError
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
+# The type of a column of dates in a text file. Files that go out have dates too; but pandas, which would make Python
+# objects of them, gets time stamps, as when it reads such a file itself.
+DATES_OF_TEXT = "timestamp[day]"
 
 PARQUET_MAGIC = b"PAR1"
 GZIP_MAGIC = b"\x1f\x8b"
@@ -43,6 +46,8 @@ _QUOTED = re.compile(rb'"(?:[^"]|"")*("|$)')
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BLANK_LINES = (b"\n\n", b"\n\r\n", b"\r\r")
+_BLOCK = pa.csv.ReadOptions().block_size  # bytes that are parsed at a time
+_LARGEST_BLOCK = (1 << 31) - 1
 NULL_SPELLINGS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
 
@@ -230,23 +235,25 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
             f"{name}: line {line} holds byte 0x{content[error.start]:02x}, which is not UTF-8; "
             "save it as UTF-8 (iconv -f LATIN1 -t UTF-8, if it came from an old spreadsheet)"
         ) from None
-    header, *rest = _LINE_END.split(content.removeprefix(BYTE_ORDER_MARK).strip(), maxsplit=1)
-    if not rest:
+    header, *rest = _LINE_END.split(without_blank_start(content), maxsplit=1)
+    if not b"".join(rest).strip():
         raise DataError(f"{name} has a header but no rows; it needs at least one")
     delimiter = _delimiter(header)
     # Spaces around the names in a header are no part of them, but are to the parser.
     ids = {id_col, *(cell for cell in header.decode().split(delimiter) if cell.strip() == id_col)}
+    # Lines may go on within quotes; to look for that takes longer, so only where there are any.
+    parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in content)
+    convert = pa.csv.ConvertOptions(
+        column_types=dict.fromkeys(ids, pa.dictionary(pa.int32(), pa.string())), null_values=NULL_SPELLINGS
+    )
     try:
-        frame = pa.csv.read_csv(
-            io.BytesIO(content),
-            read_options=pa.csv.ReadOptions(use_threads=False),
-            # Lines may go on within quotes; to look for that takes longer, so only where there are any.
-            parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in content),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=dict.fromkeys(ids, pa.dictionary(pa.int32(), pa.string())),
-                null_values=NULL_SPELLINGS,
-            ),
-        )
+        try:
+            frame = pa.csv.read_csv(io.BytesIO(content), pa.csv.ReadOptions(use_threads=False), parse, convert)
+        except pa.ArrowInvalid:  # perhaps because a line is longer than a block
+            if len(content) <= _BLOCK:
+                raise
+            whole = pa.csv.ReadOptions(use_threads=False, block_size=min(len(content) + 1, _LARGEST_BLOCK))
+            frame = pa.csv.read_csv(io.BytesIO(content), whole, parse, convert)
     except pa.ArrowException as error:
         raise DataError(
             f"{name} is not a table of comma-separated values ({_first_line(error)}); "
@@ -254,6 +261,11 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
         ) from error
     frame = frame.rename_columns([column.strip() for column in frame.column_names])
     return replace(_table(frame, name, kind="pandas", is_text=True), lines=_line_numbers(content))
+
+
+def without_blank_start(content: bytes) -> bytes:
+    """The text from its header on, as the parser sees it: tabs and spaces belong to the header."""
+    return content.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n")
 
 
 def _line_numbers(content: bytes) -> npt.NDArray[np.int64] | None:

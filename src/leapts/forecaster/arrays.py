@@ -4,6 +4,7 @@ Reading a history, forecasting many of them in one pass, and putting intervals a
 that a server can read each request by itself and forecast those that arrive together.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,7 +85,6 @@ class ArrayForecaster:
         self.fitted = fitted
         self.fill = fill
         self._names = fitted.tail.series
-        self._index = {name: number for number, name in enumerate(self._names)}
         self._mean, self._scale = fitted.scaler.mean.numpy(), fitted.scaler.deviation.numpy()
         self._groups = fitted.score_groups(fitted.tail).numpy()
         # Whatever is no larger than this, of any known series, is near enough to its mean and to its other values.
@@ -106,8 +106,8 @@ class ArrayForecaster:
         Raises:
             DataError: Naming the series that stands in the way, and the cure.
         """
-        if len(set(names)) < len(names):
-            repeated = [name for name in dict.fromkeys(names) if list(names).count(name) > 1]
+        if len(set(map(str, names))) < len(names):
+            repeated = [name for name, count in Counter(map(str, names)).items() if count > 1]
             raise DataError(f"the series {listed(repeated)} is given more than once; give each once")
         largest = _largest(histories) if isinstance(histories, np.ndarray) else None
         if largest is None:
@@ -241,8 +241,8 @@ class ArrayForecaster:
     def _own_order(self, names: Sequence[Name]) -> list[int]:
         """For each of the model's series, its place among the names given."""
         self.fitted.require_own(names)
-        place = {name: number for number, name in enumerate(names)}
-        return [place[name] for name in self._names]
+        order: list[int] = self.fitted.places_of(names).argsort().tolist()
+        return order
 
     def _standards(
         self, names: Sequence[Name], histories: Sequence[Floats] | Floats
@@ -250,7 +250,7 @@ class ArrayForecaster:
         """Mean, deviation and group of each series: as fitted where known, by their own history where not."""
         if tuple(names) == self._names:
             return self._mean, self._scale, self._groups
-        index = np.array([self._index.get(name, -1) for name in names])
+        index = self.fitted.places_of(names).numpy()
         mean, scale = self._mean[index], self._scale[index]
         groups = self._groups[index]
         unknown = np.flatnonzero(index < 0)

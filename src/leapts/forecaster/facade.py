@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from pydantic import ValidationError, validate_call
+from pydantic_core import to_jsonable_python
 
 from leapts.data.filling import Fill
 from leapts.data.frames import forecast_frame
@@ -239,7 +240,7 @@ class LeapTS:
 
     def save(self, path: str | Path) -> None:
         """Write the model as a folder: `config.json`, `model.safetensors` and a model card, in one move."""
-        folder.save(self._require_fitted(), self._checked().get_params(), Path(path))
+        folder.save(self._require_fitted(), self.plain_params(), Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -299,6 +300,15 @@ class LeapTS:
         state = "fitted" if hasattr(self, "_fitted") else "not fitted"
         return f"LeapTS(h={self.h}, input_size={self.input_size}, freq={self.freq!r}; {state})"
 
+    def plain_params(self) -> dict[str, Any]:
+        """The options as files can hold them: numbers, text, and tables of such.
+
+        Raises:
+            ConfigError: Naming the option that cannot be.
+        """
+        plain: dict[str, Any] = to_jsonable_python(self._checked().get_params(), fallback=lambda number: number.item())
+        return plain
+
     def _checked(self) -> "LeapTS":
         """The same options, each of the type that the signature says: 7 where 7.0 or numpy's 7 was given.
 
@@ -325,22 +335,26 @@ class LeapTS:
     def _read(self, df: Any, *, freq: str | int | None = None, fill: Fill | None = None) -> Panel:
         if isinstance(df, Panel):
             return df
+        given = self._checked()
         options = PanelOptions(
-            id_col=self.id_col,
-            time_col=self.time_col,
-            target_col=self.target_col,
-            layout=self.layout,
-            freq=self.freq if freq is None else freq,
-            fill=self.fill if fill is None else fill,
-            duplicates=self.duplicates,
+            id_col=given.id_col,
+            time_col=given.time_col,
+            target_col=given.target_col,
+            layout=given.layout,
+            freq=given.freq if freq is None else freq,
+            fill=given.fill if fill is None else fill,
+            duplicates=given.duplicates,
         )
-        return read_panel(df, options)
+        panel = read_panel(df, options)
+        if given.alias == panel.style.time_col:  # which may have been found by another name than `time_col`
+            raise ConfigError(_alias_taken(given.alias))
+        return panel
 
     def _fit_options(self) -> FitOptions:
         given = self._checked()
         taken = {given.id_col, given.time_col, given.target_col, CUTOFF}
         if given.alias in taken:
-            raise ConfigError(f"alias={given.alias!r} is the name of another column; choose another")
+            raise ConfigError(_alias_taken(given.alias))
         training = {"max_steps": given.max_steps, "batch_size": given.batch_size, "learning_rate": given.learning_rate}
         return FitOptions(
             h=given.h,
@@ -380,6 +394,10 @@ class LeapTS:
 def _typed(*, is_strict: bool) -> Callable[..., None]:
     """The constructor, with every option checked against its annotation; made into it first, unless strict."""
     return validate_call(config={"strict": is_strict})(LeapTS.__init__)
+
+
+def _alias_taken(alias: str) -> str:
+    return f"alias={alias!r} is the name of another column; choose another"
 
 
 def _listed(name: str, values: Any) -> list[Level]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Float32, Float64, Int64
@@ -63,12 +64,27 @@ class Fitted:
             values, panel.offsets, self.config.input_size, self.config.h, step=step, pad_short=self.pad_short
         )
 
+    def places_of(self, names: Sequence[str | int]) -> Int64[Tensor, " names"]:
+        """Where each name stands among the model's series; -1 where it is none of them.
+
+        A number and the text that spells it are one name: a CSV file has text where other tables have numbers.
+        """
+        return torch.tensor([self._places.get(str(name), -1) for name in names], dtype=torch.int64)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {str(name): place for place, name in enumerate(self.tail.series)}
+
+    def has_series_of(self, panel: Panel) -> bool:
+        """Whether a panel's series are the model's own, all of them and in the same order."""
+        own = self.tail.series
+        return panel.series == own or tuple(map(str, panel.series)) == tuple(map(str, own))
+
     def scaler_for(self, panel: Panel) -> Scaler:
         """The scaling of a panel's series: as fitted where known, by their own history where not."""
-        if panel.series == self.tail.series:
+        if self.has_series_of(panel):
             return self.scaler
-        known = {name: index for index, name in enumerate(self.tail.series)}
-        index = torch.tensor([known.get(name, -1) for name in panel.series])
+        index = self.places_of(panel.series)
         own = Scaler.fit(panel)
         chosen = index.clamp(min=0)
         return Scaler(
@@ -126,7 +142,7 @@ class Fitted:
     def _own_series(self, panel: Panel) -> Panel:
         """The model's own series in their order, which is what a model that mixes them needs."""
         self.require_own(panel.series)
-        panel = panel.select(self.tail.series)
+        panel = panel.select([panel.series[place] for place in self.places_of(panel.series).argsort().tolist()])
         panel.matrix()  # refuses series that are not aligned
         return panel
 
@@ -136,15 +152,15 @@ class Fitted:
         Raises:
             DataError: Naming those that are missing, or too many.
         """
-        given, own = set(names), set(self.tail.series)
+        given = set(map(str, names))
         cure = "give all of them over the same stamps, or fit with model={'mixing': 'none'}"
-        missing = [name for name in self.tail.series if name not in given]
+        missing = [name for name in self.tail.series if str(name) not in given]
         if missing:
             raise DataError(
                 f"the model forecasts {counted(len(self.tail), 'series')} together, and this data lacks "
                 f"{listed(missing)}; {cure}"
             )
-        extra = [name for name in names if name not in own]
+        extra = [name for name in names if str(name) not in self._places]
         if extra:
             raise DataError(f"the model was fitted without the series {listed(extra)}; leave them out, or fit again")
 
@@ -153,8 +169,8 @@ class Fitted:
         count = 1 if self.scores is None else len(self.scores.counts)
         if count == 1:
             return torch.zeros(len(panel), dtype=torch.int64)
-        known = {name: index for index, name in enumerate(self.tail.series)}
-        return torch.tensor([known.get(name, count - 1) for name in panel.series])
+        places = self.places_of(panel.series)
+        return places.where(places >= 0, count - 1)
 
     def require_scores(self) -> ConformalScores:
         """The calibration scores.

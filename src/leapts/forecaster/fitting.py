@@ -162,7 +162,7 @@ def continue_fit(fitted: Fitted, panel: Panel, *, max_steps: int | None, progres
     if validation is not None:
         return updated.with_scores(calibrated(updated, split.val))
     # Scores of single series go by the series of the fit; for others, those of all of them together remain.
-    same = fitted.scores is None or panel.series == fitted.tail.series
+    same = fitted.scores is None or fitted.has_series_of(panel)
     return updated.with_scores(fitted.scores if same or fitted.scores is None else fitted.scores.of_last_group())
 
 
@@ -180,7 +180,7 @@ def calibrated(fitted: Fitted, panel: Panel) -> ConformalScores:
         errors.append((fitted.model.forecast(batch.history).values - batch.future).flatten(0, 1))
         owners.append(windows.series_of(some))
     residuals, series = torch.cat(errors), torch.cat(owners)
-    if panel.series == fitted.tail.series:
+    if fitted.has_series_of(panel):
         own = groups_by_series(torch.bincount(series, minlength=len(panel)), fitted.config.h)
         if int(own.max()) > 0:
             # One group for each series, and after them one for series that were not there.

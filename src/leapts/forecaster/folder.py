@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import safetensors.torch
 import torch
-from pydantic_core import to_jsonable_python
 from safetensors import SafetensorError
 from torch import Tensor
 
@@ -52,7 +51,7 @@ def save(fitted: Fitted, params: dict[str, Any], path: Path) -> None:
     tail = fitted.tail
     config = {
         "schema": SCHEMA,
-        "params": to_jsonable_python(params, fallback=lambda number: number.item()),
+        "params": params,
         "model": fitted.config.model_dump(mode="json"),
         "training": fitted.training.model_dump(mode="json"),
         "clusters": fitted.clusters,

@@ -192,17 +192,17 @@ def _unseen(fitted: Fitted, panel: Panel) -> Integers:
 
     Below zero, where the series ends before that: so many steps were learned from that are not here.
     """
-    fit_end = dict(zip(fitted.tail.series, fitted.tail.last(), strict=True))
+    fit_end = fitted.tail.last()
     ends = panel.offsets.numpy()
     stamps = panel.stamps()
     last = panel.last()
     unseen = np.full(len(panel), NEVER_SEEN, dtype=np.int64)
-    for row, name in enumerate(panel.series):
-        if name not in fit_end:
+    for row, place in enumerate(fitted.places_of(panel.series).tolist()):
+        if place < 0:
             continue
-        unseen[row] = np.count_nonzero(stamps[ends[row] : ends[row + 1]] > fit_end[name])
-        if last[row] < fit_end[name]:
-            end = np.array([fit_end[name]])
+        unseen[row] = np.count_nonzero(stamps[ends[row] : ends[row + 1]] > fit_end[place])
+        if last[row] < fit_end[place]:
+            end = fit_end[place : place + 1]
             unseen[row] = -positions_of(end, last[row : row + 1], panel.freq, panel.zone)[0]
     return unseen
 

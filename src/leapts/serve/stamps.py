@@ -31,7 +31,7 @@ def future_texts(last: Stamp, fitted: Panel, h: int) -> list[Stamp]:
     if isinstance(last, str) != dates:
         wanted = f"a time stamp; {_AS_ISO}" if dates else "a step number; give a whole number"
         raise DataError(f"the last stamp is {quoted(last)}, and the model was fitted on {wanted}")
-    return list(_future(last, fitted.freq, fitted.zone, fitted.style.time_type.startswith("date"), h))
+    return list(_future(last, fitted.freq, fitted.zone, fitted.style.has_dates, h))
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,7 @@ from fastapi import Depends, FastAPI, Query, Request, Response
 
 from leapts.data.options import Layout, PanelOptions
 from leapts.data.panel import Panel
-from leapts.data.reading import BYTE_ORDER_MARK, read_csv_text
+from leapts.data.reading import read_csv_text, without_blank_start
 from leapts.data.validation import panel_from_table
 from leapts.data.writing import csv_bytes
 from leapts.errors import LeapTSError
@@ -59,7 +59,9 @@ def add_tables(app: FastAPI, shelf: Shelf, intake: Intake) -> None:
 
         def work(content: bytes) -> bytes:
             panel = _panel(content, served, columns, intake.limits)
-            return csv_bytes(served.model.predict(panel, level=levels or None), safe_cells=safe_cells)
+            return csv_bytes(
+                served.model.predict(panel.in_frames_of("pyarrow"), level=levels or None), safe_cells=safe_cells
+            )
 
         content = await _worked(request, intake, pool, work)
         return Response(content, media_type=CSV, headers=_named("forecast.csv"))
@@ -137,7 +139,7 @@ def _panel(content: bytes, served: Served, columns: Columns, limits: Limits) -> 
 
 def _require_narrow(content: bytes, limits: Limits) -> None:
     """Refuse a header of a million columns, each of which costs far more memory than its comma."""
-    header = re.split(rb"[\r\n]", content.removeprefix(BYTE_ORDER_MARK).lstrip(), maxsplit=1)[0]
+    header = re.split(rb"[\r\n]", without_blank_start(content), maxsplit=1)[0]
     if header.count(b'"') % 2:
         cure = "close the quotation mark in its first line"
         raise Problem(BAD_DATA, "the table's header goes on over its first line", cure)

@@ -65,16 +65,23 @@ class Tuned:
     def to_toml(self) -> str:
         """The best options in the form that `leapts fit --config` reads; those it has no name for are left out."""
         usual = LeapTS(self.best.h).get_params()
-        params = self.best.get_params().items()
-        changed = {name: value for name, value in params if value != usual[name] and name not in ("alias", "pad_short")}
+        params = self.best.plain_params()
+        unnamed = ("alias", "pad_short")
+        changed = {name: value for name, value in params.items() if value != usual[name] and name not in unnamed}
         tables: dict[str, dict[str, Any]] = {
-            name: dict(changed.pop(name)) for name in ("model", "training") if name in changed
+            name: _without_none(changed.pop(name)) for name in ("model", "training") if name in changed
         }
         if "batch_size" in changed:  # the command line has no option for it
             tables["training"] = {**tables.get("training", {}), "batch_size": changed.pop("batch_size")}
         names = {"random_seed": "seed"}
         flat = {names.get(name, name).replace("_", "-"): value for name, value in changed.items()}
-        return tomli_w.dumps({"horizon": self.best.h, **flat, **tables})
+        return tomli_w.dumps({"horizon": params["h"], **flat, **tables})
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    """What TOML can hold of a table: it has no word for nothing, which is what an option that is left out has."""
+    kept = {name: value for name, value in table.items() if value is not None}
+    return {name: _without_none(value) if isinstance(value, dict) else value for name, value in kept.items()}
 
 
 def tune(
