@@ -107,6 +107,19 @@ def test_the_same_weights_forecast_what_the_facade_forecasts(normalization: str)
     )
 
 
+@pytest.mark.parametrize("options", [{"normalization": "mean"}, {"normalization": "last", "loss": MQLoss(level=[80])}])
+@pytest.mark.parametrize("unit", [1e-9, 1e-4, 1e6])
+def test_the_units_of_raw_windows_do_not_matter(options: dict[str, Any], unit: float) -> None:
+    """As Darts feeds them, and neuralforecast with `scaler_type="identity"`."""
+    model = make_adapter(**options).eval()
+    time = torch.arange(LOOKBACK, dtype=torch.float32)
+    windows = torch.stack([torch.sin(time / 3) + 5, torch.cos(time) - 2, torch.full_like(time, 3.0)]).unsqueeze(2)
+    with torch.no_grad():
+        expected = model({"insample_y": windows})
+        found = model({"insample_y": windows * unit}) / unit
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
 def test_quantiles_are_ordered_and_hold_what_they_promise() -> None:
     frame = make_frame()
     options = {"loss": MQLoss(level=[80]), "max_steps": 150, "val_check_steps": 150}

@@ -94,6 +94,8 @@ def test_series_are_limited_chosen_and_counted(model: LeapTS, data: pd.DataFrame
     assert collect(model, data, series=["plums"]).panel.series == ("plums",)
     with pytest.raises(DataError, match="did you mean 'plums'"):
         collect(model, data, series=["plum"])
+    with pytest.raises(ConfigError, match="names no series to show"):
+        collect(model, data, series=[])
 
 
 def test_a_joint_model_shows_some_of_its_series_with_the_forecasts_of_all() -> None:

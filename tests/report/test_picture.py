@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ElementTree
 
 import pandas as pd
+import polars as pl
 import pytest
 
 from leapts.errors import DataError
@@ -68,6 +69,20 @@ def test_any_size_of_value_can_be_drawn(level: float) -> None:
 def test_a_constant_series_without_intervals_can_be_drawn() -> None:
     history, forecast, trace = frames(level=0.0)
     ElementTree.fromstring(forecast_svg(history, forecast[["unique_id", "ds", "LeapTS"]], trace, "a"))
+
+
+@pytest.mark.parametrize("missing", [[0], [5], [4, 6], [19], list(range(20))])
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_missing_values_are_gaps_in_the_line(missing: list[int], kind: str) -> None:
+    history, forecast, trace = frames()
+    history.loc[missing, "y"] = float("nan")
+    shown = history if kind == "pandas" else pl.from_pandas(history)  # where they are nulls
+    root = ElementTree.fromstring(forecast_svg(shown, forecast, trace, "a", shown=20))
+    lines = [line for line in root.iter(f"{SVG}polyline") if line.get("stroke-width") == "1.6"]
+    points = [point for line in lines for point in line.get("points", "").split()]
+    assert len(set(points)) == 20 - len(missing)
+    assert "nan" not in ElementTree.tostring(root, encoding="unicode")
+    assert len(lines) == {0: 1, 5: 2, 4: 3, 19: 1}[missing[0]] if len(missing) < 20 else not lines
 
 
 def test_a_series_that_is_not_there_is_refused() -> None:

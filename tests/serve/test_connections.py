@@ -26,6 +26,8 @@ class Wire:
     def __init__(self) -> None:
         self.writes: list[bytes] = []
         self.is_closed = False
+        self.is_aborted = False
+        self.waiting = 0  # bytes that were not read yet
 
     def write(self, data: bytes) -> None:
         self.writes.append(data)
@@ -33,8 +35,20 @@ class Wire:
     def close(self) -> None:
         self.is_closed = True
 
+    def abort(self) -> None:
+        self.is_aborted = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.waiting
+
     def is_closing(self) -> bool:
         return self.is_closed
+
+    def pause_reading(self) -> None:
+        """It comes all the same."""
+
+    def resume_reading(self) -> None:
+        """It never stopped."""
 
     def get_extra_info(self, _: str) -> None:
         """It has no address."""
@@ -47,6 +61,7 @@ class Connection(ImpatientProtocol):
     """A connection whose requests are noted, and answered with their addresses."""
 
     seconds = 0.05
+    reading_seconds = 0.05
 
     def __init__(self) -> None:
         self.wholes: list[Any] = []
@@ -106,6 +121,75 @@ def test_a_caller_that_says_nothing_is_closed_once() -> None:
         assert silent.wire.is_closed
         assert silent.has_stopped_waiting
         assert gone.wire.writes == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("rest", [b"\r\n", b"b"])
+def test_bytes_that_begin_no_request_do_not_keep_a_connection(rest: bytes) -> None:
+    """A blank line, or the rest of a body whose answer is out."""
+
+    async def main() -> None:
+        connection = Connection()
+        connection.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n" if rest == b"b" else GET)
+        await asyncio.sleep(0.02)
+        assert len(connection.wire.writes) == 1
+        for _ in range(10):
+            connection.data_received(rest)
+            await asyncio.sleep(0.02)
+        assert connection.wire.is_closed
+
+    asyncio.run(main())
+
+
+def test_a_connection_goes_on_after_blank_lines() -> None:
+    async def main() -> None:
+        connection = Connection()
+        for _ in range(3):
+            connection.data_received(GET + b"\r\n")
+            await asyncio.sleep(0.02)
+            connection.data_received(b"\r\n" + GET)
+            assert connection.has_stopped_waiting
+            await asyncio.sleep(0.02)
+        assert len(connection.wire.writes) == 6
+        assert not connection.wire.is_closed
+
+    asyncio.run(main())
+
+
+def test_a_head_without_end_is_refused() -> None:
+    async def main() -> None:
+        long, body = Connection(), Connection()
+        long.data_received(GET[:-2] + b"X-Long: ")
+        for _ in range(66):
+            assert not long.wire.is_closed
+            long.data_received(b"a" * 1000)
+        assert long.wire.is_closed
+        assert long.wire.writes[0].startswith(b"HTTP/1.1 431 ")
+        body.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
+        for _ in range(100):
+            body.data_received(b"a" * 1000)
+        await asyncio.sleep(0.02)
+        body.data_received(GET)
+        await asyncio.sleep(0.02)
+        assert not body.wire.is_closed
+        assert len(body.wire.writes) == 2
+
+    asyncio.run(main())
+
+
+def test_who_does_not_read_its_answer_is_dropped() -> None:
+    async def main() -> None:
+        deaf, slow, quick = Connection(), Connection(), Connection()
+        for connection in (deaf, slow):
+            connection.wire.waiting = 100_000
+        for connection in (deaf, slow, quick):
+            connection.data_received(GET)
+        await asyncio.sleep(0.02)
+        slow.wire.waiting = 0
+        slow.resume_writing()
+        await asyncio.sleep(0.1)
+        assert [connection.wire.is_aborted for connection in (deaf, slow, quick)] == [True, False, False]
 
     asyncio.run(main())
 

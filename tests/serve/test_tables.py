@@ -166,6 +166,8 @@ def test_a_table_may_have_a_hundred_columns_more_than_series(separator: bytes) -
     assert "--max-series" in refused.value.cure
     with pytest.raises(Problem, match="the table has 106 columns"):
         _narrow(b"\xef\xbb\xbf\n" + separator.join([b"c"] * 106))
+    with pytest.raises(Problem, match="the table has 106 columns"):
+        _narrow(separator * 105 + b"\n\n\na,b")  # blank names are names
 
 
 def test_quotation_marks_of_a_header_are_closed_in_it() -> None:

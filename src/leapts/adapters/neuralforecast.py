@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import torch
+from jaxtyping import Float
 from torch import Generator, Tensor
 
 from leapts.assembly import build_model
@@ -28,12 +29,15 @@ except ImportError as error:
     raise ImportError("the neuralforecast adapter needs: pip install 'leapts[neural]'") from error
 
 
+_ROUNDING = 1e-6  # relative, in single precision
+
+
 class LeapTS(BaseModel):
     """LeapTS for neuralforecast: every series for itself, with weights that all of them share.
 
-    Windows come standardised by neuralforecast (`scaler_type`), and LeapTS centres and scales them once more as
-    `normalization` says. A distribution's location and scale go back through neuralforecast's scaler alone, so with
-    such a loss the window is left as it comes.
+    Windows come standardised by neuralforecast (`scaler_type`), or in any units, and LeapTS centres and scales them
+    (once more) as `normalization` says. A distribution's location and scale go back through neuralforecast's scaler
+    alone, so with such a loss the window is left as it comes.
 
     Args:
         h: Steps to forecast.
@@ -136,6 +140,7 @@ class LeapTS(BaseModel):
         # Without a seed of its own, as Darts leaves it, the model follows torch's.
         seed = torch.initial_seed() if self.random_seed is None else self.random_seed
         self.network = build_model(config, seed=seed, outputs=self.loss.outputsize_multiplier).float()
+        self._keeps_units = config.normalization in ("shift", "none")
         self._recorded: list[ScheduleTrace] | None = None
         self._traces: list[ScheduleTrace] = []
 
@@ -145,6 +150,8 @@ class LeapTS(BaseModel):
         Training explores. Inference takes the short way, unless gradients are asked for, as explanations do.
         """
         history = windows_batch["insample_y"].transpose(1, 2)
+        center, unit = self._units(history)
+        history = (history - center) / unit
         if self.training:
             # neuralforecast seeds torch at the start of a fit; a draw from there makes a run repeatable.
             seed = int(torch.randint(2**62, ()))
@@ -156,8 +163,22 @@ class LeapTS(BaseModel):
             if self._recorded is not None and forecast.trace is not None:
                 self._recorded.append(forecast.trace.arranged(lambda x: x.flatten(0, 1).cpu()))
             values = forecast.values
+        values = values * unit + center
         steps: Tensor = values.squeeze(1).unflatten(1, (self.h, self.loss.outputsize_multiplier))
         return steps
+
+    @torch.no_grad()  # the forecast follows level and spread of the window by itself, and so does its gradient
+    def _units(self, history: Float[Tensor, "windows 1 steps"]) -> tuple[Tensor, Tensor]:
+        """What to count a window from and in: the network expects spreads of about one, and Darts feeds raw values.
+
+        Where windows are taken as they come, their level and spread mean something, and stay.
+        """
+        if self._keeps_units:
+            return history.new_zeros(()), history.new_ones(())
+        center = history.mean(-1, keepdim=True)
+        spread = (history - center).square().mean(-1, keepdim=True).sqrt()
+        # Of a constant, rounding leaves no more than this.
+        return center, torch.maximum(spread, _ROUNDING * center.abs()).clamp(min=torch.finfo(spread.dtype).tiny)
 
     def on_fit_end(self) -> None:
         """Let go of the last batch: a distribution loss keeps its mean with the gradients, and could not be saved."""

@@ -124,6 +124,8 @@ def collect(
         raise ConfigError(f"cutoffs={cutoffs}, step_size={step} and most_series={most_series} must be at least 1")
     every = fitted.accepted(model.read(data))
     names = tuple(every.series[:most_series] if series is None else dict.fromkeys(series))
+    if not names:
+        raise ConfigError("series= names no series to show; name some, or leave it out for the first ones")
     panel = every.select(names)
     # A model that forecasts its series together needs all of them, also those that are not shown.
     source = every if fitted.is_joint else panel

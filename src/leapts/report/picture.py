@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 from typing import Any
 
 import narwhals as nw
@@ -44,7 +45,7 @@ class _Series:
     time_name: str
     value_name: str
     stamps: list[str]  # of the history shown and of the forecast
-    history: list[float]
+    history: list[float]  # not numbers where they are missing
     point: list[float]
     bands: list[tuple[str, list[float], list[float]]]  # level, lower, upper; the widest first
     leaps: list[_Leap]
@@ -81,7 +82,7 @@ def _collected(history: Any, forecast: Any, trace: Any, series: str | int, shown
         time_name=_shortened(time_col),
         value_name=_shortened(past.columns[2]),
         stamps=[_stamp(value) for value in stamps],
-        history=past.get_column(past.columns[2]).to_list(),
+        history=[math.nan if value is None else value for value in past.get_column(past.columns[2]).to_list()],
         point=ahead.get_column(point_col).to_list(),
         bands=bands_of(ahead),
         leaps=[_Leap(row["start"], row["end"], row["scale"]) for row in leaps.iter_rows(named=True)],
@@ -121,7 +122,7 @@ class _Scale:
     """From steps and values to places on the paper."""
 
     def __init__(self, drawn: _Series) -> None:
-        numbers = [*drawn.history, *drawn.point]
+        numbers = [*filter(math.isfinite, drawn.history), *drawn.point]
         for _, lower, upper in drawn.bands:
             numbers += [*lower, *upper]
         low, high = min(numbers), max(numbers)
@@ -247,12 +248,27 @@ def _curves(drawn: _Series, scale: _Scale) -> list[str]:
                 f'<polygon points="{outline}" fill="{colour}" fill-opacity="{shade}"><title>{level} %</title></polygon>'
             )
     line = 'fill="none" stroke-linejoin="round" stroke-linecap="round"'
-    parts.append(f'<polyline points="{scale.path(past, drawn.history)}" {line} stroke="{PAST}" stroke-width="1.6"/>')
-    join = scale.path([-1, 0], [drawn.history[-1], drawn.point[0]])
-    parts.append(f'<polyline points="{join}" {line} stroke="{PAST}" stroke-width="1.2" stroke-dasharray="2 3"/>')
+    pieces = _without_gaps(past, drawn.history)
+    for steps, values in pieces:
+        parts.append(f'<polyline points="{scale.path(steps, values)}" {line} stroke="{PAST}" stroke-width="1.6"/>')
+    if pieces:
+        join = scale.path([pieces[-1][0][-1], 0], [pieces[-1][1][-1], drawn.point[0]])
+        parts.append(f'<polyline points="{join}" {line} stroke="{PAST}" stroke-width="1.2" stroke-dasharray="2 3"/>')
     steps, point = (ahead, drawn.point) if scale.ahead > 1 else _widened(drawn.point)
     parts.append(f'<polyline points="{scale.path(steps, point)}" {line} stroke="{INK}" stroke-width="2.4"/>')
     return parts
+
+
+def _without_gaps(steps: Sequence[float], values: Sequence[float]) -> list[tuple[list[float], list[float]]]:
+    """The pieces of a line between its missing values; a point alone twice, so that it is seen."""
+    pieces = []
+    pairs = zip(steps, values, strict=True)
+    for is_known, group in groupby(pairs, key=lambda pair: math.isfinite(pair[1])):
+        if is_known:
+            piece = list(group)
+            known_steps, known = zip(*(piece if len(piece) > 1 else 2 * piece), strict=True)
+            pieces.append((list(known_steps), list(known)))
+    return pieces
 
 
 def _widened(values: list[float]) -> tuple[list[float], list[float]]:

@@ -17,7 +17,8 @@ class Limits:
         concurrency: Forecasts that are being made or wait for it; whoever comes then is asked to come again.
         wait: Seconds of work that may be waiting before a request; more, where a single request makes more.
         tables: The same for tables and reports, which take longer.
-        seconds: For reading a request, and again for answering it.
+        seconds: For reading a request, again for answering it, and again for the caller to read what does not fit
+            into the buffers on the way.
         header_seconds: For a caller to say what it wants, once connected.
     """
 

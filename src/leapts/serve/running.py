@@ -92,6 +92,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: App, limits: Limits, ready: Callable[[], None]) -> None:
         ImpatientProtocol.seconds = limits.header_seconds
+        ImpatientProtocol.reading_seconds = limits.seconds
         super().__init__(
             uvicorn.Config(
                 app,
