@@ -2,7 +2,7 @@
 
 Windows are put in order of their volatility, in units of each series' deviation: how much the look-back changes from
 step to step, or how far it strays from its mean. The paper does not say which it means; `docs/decisions/analysis.md`
-compares.
+gives the reason for the first.
 """
 
 from collections.abc import Sequence
