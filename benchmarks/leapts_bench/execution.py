@@ -37,6 +37,7 @@ def execute(run: Run, kept: Path | None = None) -> results.Line:
             not known then.
     """
     before = _peak()
+    described = description(run)
     started = time.perf_counter()
     states = None if kept is None else _states(kept)
     goes_on = states is not None and states.exists()
@@ -53,7 +54,7 @@ def execute(run: Run, kept: Path | None = None) -> results.Line:
     analysis = {"analysis": analysed(run.dataset, data, fitted.predictor)} if isinstance(run, AnalysisRun) else {}
     reference = {"naive2": data.naive2_scores().to_dict()} if isinstance(data, M4Benchmark) else {}
     return {
-        **description(run),
+        **described,
         "test": test.to_dict(),
         **reference,
         **analysis,
@@ -70,6 +71,7 @@ def execute(run: Run, kept: Path | None = None) -> results.Line:
 
 def trial(run: Run, cuts: Sequence[Cut | None] = ()) -> results.Line:
     """Fit and score on the validation part alone; on several, when the set is to be cut in several ways."""
+    described = description(run)
     started = time.perf_counter()
     scores, parameters = [], 0
     for cut in cuts or [None]:
@@ -78,7 +80,7 @@ def trial(run: Run, cuts: Sequence[Cut | None] = ()) -> results.Line:
         scores.append(data.validation_scores(fitted.predictor).to_dict())
         parameters = fitted.parameters
     return {
-        **description(run),
+        **described,
         "validations": scores,
         "parameters": parameters,
         "seconds": round(time.perf_counter() - started, 2),
@@ -95,7 +97,7 @@ def opened(run: Run, cut: Cut | None = None) -> Benchmark | M4Benchmark:
 
 
 def description(run: Run) -> results.Line:
-    """What every line says first: which run, and by which code."""
+    """What every line says first: which run, and by which code. Asked before a run, for other code may come amid it."""
     return {"key": run.key, "run": run.model_dump(mode="json"), "seed": run.seed, **results.provenance()}
 
 

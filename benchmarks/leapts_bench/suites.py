@@ -169,22 +169,27 @@ def _long() -> Iterator[Entry]:
 
 
 def _ablation() -> Iterator[Entry]:
-    for dataset in _HIGH_LEVEL_SETS:
-        horizon = find(dataset).horizons[-1]
-        yield _entry(dataset, horizon)
-        leaps = _max_leaps(dataset)
-        flat: dict[str, object] = {"scheduling": {"kind": "flat", "max_leaps": leaps}}
-        yield _entry(dataset, horizon, variant=NO_HIGH_LEVEL, options=flat)
-        if dataset in _TRACE_SETS:
-            random: dict[str, object] = {"scheduling": {"kind": "monte_carlo", "max_leaps": leaps}}
-            fixed: dict[str, object] = {"scheduling": {"kind": "fixed", "step": find(dataset).season}}
-            yield _entry(dataset, horizon, variant=MONTE_CARLO, options=random)
-            yield _entry(dataset, horizon, variant=FIXED_STEP, options=fixed)
+    for seed in SEEDS:
+        for dataset in _HIGH_LEVEL_SETS:
+            yield from _schedules(dataset, seed)
     for dataset in _COMPONENT_SETS:
         for horizon in find(dataset).horizons:
             yield _entry(dataset, horizon)
             for variant, options in COMPONENTS.items():
                 yield _entry(dataset, horizon, variant=variant, options=options)
+
+
+def _schedules(dataset: str, seed: int) -> Iterator[Entry]:
+    """The full model and other ways to leap, at the longest horizon."""
+    horizon = find(dataset).horizons[-1]
+    leaps = _max_leaps(dataset)
+    others: dict[str, dict[str, object]] = {NO_HIGH_LEVEL: {"kind": "flat", "max_leaps": leaps}}
+    if dataset in _TRACE_SETS:
+        others[MONTE_CARLO] = {"kind": "monte_carlo", "max_leaps": leaps}
+        others[FIXED_STEP] = {"kind": "fixed", "step": find(dataset).season}
+    yield _entry(dataset, horizon, seed=seed)
+    for variant, scheduling in others.items():
+        yield _entry(dataset, horizon, seed=seed, variant=variant, options={"scheduling": scheduling})
 
 
 def _max_leaps(dataset: str) -> int:

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from leapts_bench.published import AVERAGE
@@ -70,13 +70,26 @@ class Results:
         values = [line["test"][metric] for line in self.lines(dataset, variant, horizon)]
         return Figure.of(values) if values and None not in values else None
 
+    def seeds(self, dataset: str, variants: Sequence[str], horizons: Sequence[int]) -> set[int]:
+        """Those that all of the variants have run with, at every one of the horizons."""
+        cells = [self._lines.get((dataset, one, horizon), {}) for one in variants for horizon in horizons]
+        return set.intersection(*map(set, cells)) if cells else set()
+
     def average(
-        self, dataset: str, variant: str, metric: str, horizons: Sequence[int] = (), part: str = "test"
+        self,
+        dataset: str,
+        variant: str,
+        metric: str,
+        horizons: Sequence[int] = (),
+        part: str = "test",
+        seeds: Collection[int] = (),
     ) -> Figure | None:
-        """The figure over all horizons (or those given), from the seeds that have run at every one of them."""
+        """The figure over all horizons (or those given), from the seeds (given) that have run at every one of them."""
         wanted = horizons or self.horizons(dataset, variant)
         cells = [self._lines.get((dataset, variant, horizon), {}) for horizon in wanted]
-        complete = sorted(set.intersection(*(set(cell) for cell in cells))) if cells else []
+        complete = sorted(self.seeds(dataset, [variant], wanted))
+        if seeds:
+            complete = [seed for seed in complete if seed in seeds]
         if not complete:
             return None
         return Figure.of([statistics.fmean(cell[seed][part][metric] for cell in cells) for seed in complete])

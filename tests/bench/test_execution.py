@@ -88,6 +88,13 @@ def test_the_same_run_gives_the_same_figures() -> None:
     assert first["test"] == second["test"]
 
 
+def test_a_result_names_the_code_it_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    commits = iter(["before", "amid", "after", "much later"])
+    monkeypatch.setattr(results, "provenance", lambda: {"commit": next(commits), "changed": False})
+    assert execute(tiny_run())["commit"] == "before"
+    assert execution.trial(tiny_run())["commit"] == "amid"
+
+
 def test_finished_runs_are_never_repeated(folder: Path, executed: list[str]) -> None:
     _work_on_all(RUNS, folder / "main.jsonl")
     again = _work_on_all([*RUNS, tiny_run(seed=3)], folder / "main.jsonl")
