@@ -142,7 +142,8 @@ def sensitivity(of: Results) -> str:
             here = of.average("ETTm1", variant, metric.lower())
             row += [cell(here), plain(published(name, "ETTm1", AVERAGE, metric, variant))]
         rows.append(row)
-    return table(["variant", "MSE here", "paper", "MAE here", "paper"], rows)
+    said = "Layers are those of the encoder and the heads here; the paper's are those of its high-level controller."
+    return f"{said}\n\n{table(['variant', 'MSE here', 'paper', 'MAE here', 'paper'], rows)}"
 
 
 def seeds(of: Results) -> str:

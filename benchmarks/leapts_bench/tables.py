@@ -24,7 +24,8 @@ _METRICS = ("MSE", "MAE")
 _PREAMBLE = """# Benchmarks
 
 Made by `python -m leapts_bench table` from the files in `benchmarks/results/`, each line of which holds its full
-description, seed, commit and versions (the first ones without that of neuralforecast). A run repeats exactly at its
+description, seed, commit and versions (the first ones without that of neuralforecast, and those of speed without the
+descriptions). A run repeats exactly at its
 commit; later code may draw other random numbers for the same seed. Options were chosen on validation windows alone
 (`benchmarks/results/search.jsonl`; for M4 and teaching also by trials that were not kept); every test window is scored.
 More on the protocol, and where it was not kept to, is in
@@ -40,7 +41,7 @@ Lower is better throughout.
 _ON_TEACHING = """\
 One model of the same recipe, size and cost of a forecast, which learned, for twice as long, half from what came
 and half from the mean of what four others, fitted first, forecast of the training windows. Its schedule can be traced
-as ever. A fit costs some eight times as much.
+as ever. A fit costs eight to ten times as much, and looks at the validation windows twice as often.
 
 """
 
@@ -265,10 +266,14 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
 
 
 def _called(run: Line) -> str:
-    """A peer's name, or ours with what it had in place of the usual: another schedule, or values less a season."""
+    """A peer's name, or ours with what it had in place of the usual: a schedule, a cell, values less a season."""
     model = run["model"]
-    kind = model.get("options", {}).get("scheduling", {}).get("kind", "hierarchical")
-    ours = FULL if kind == "hierarchical" else f"{FULL}, scheduling {kind}"
+    options = model.get("options", {})
+    ours = FULL
+    for part, usual in (("scheduling", "hierarchical"), ("state", "cde")):
+        kind = options.get(part, {}).get("kind", usual)
+        ours += "" if kind == usual else f", {part} {kind}"
+    ours += ", taught" if run.get("training", {}).get("teachers") else ""
     ours = f"mean of {model['members']}" if "members" in model else ours
     ours += ", values less a season" if "season" in run else ""
     return str(model.get("name", ours))
