@@ -16,9 +16,9 @@ N-BEATS have a thousand steps on absolute errors, as the script of N-HiTS has it
 ones (a hundred on ILI where there are no settings for it), of which TSMixer could use more, being at its best at its
 last look; TimesNet is narrower on ILI; TiDE at its published layer norm is a linear model, and small.
 Amplifier and AMD are compact implementations of our own from their papers, AMD with a learning rate of our own; TiDE
-has its authors' in proportion to the batch; all but the two are neuralforecast's own modules. LeapTS is with its recipe,
-which was searched for: the first seed of the main results, and on ILI seeds differ by much. In brackets: what the paper
-prints for that model. \\*: cut short by early stopping, which is no longer done, and may be worse for it; to be run
+has its authors' in proportion to the batch; all but the two are neuralforecast's own modules. LeapTS is with its
+recipe, which was searched for: the first seed of the main results, and on ILI seeds differ by much. In brackets: what
+the paper prints for that model. \\*: cut short by early stopping, which is no longer done, and may be worse for it; to be run
 again."""
 
 
