@@ -18,8 +18,8 @@ last look; TimesNet is narrower on ILI; TiDE at its published layer norm is a li
 Amplifier and AMD are compact implementations of our own from their papers, AMD with a learning rate of our own; TiDE
 has its authors' in proportion to the batch; all but the two are neuralforecast's own modules. LeapTS is with its
 recipe, which was searched for: the first seed of the main results, and on ILI seeds differ by much. In brackets: what
-the paper prints for that model. \\*: cut short by early stopping, which is no longer done, and may be worse for it; to be run
-again."""
+the paper prints for that model. \\*: cut short by early stopping, which is no longer done, and may be worse for it;
+to be run again."""
 
 
 def peers(of: Results) -> str:
