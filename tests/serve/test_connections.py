@@ -157,39 +157,80 @@ def test_a_connection_goes_on_after_blank_lines() -> None:
     asyncio.run(main())
 
 
-def test_a_head_without_end_is_refused() -> None:
+LONGEST = 65_536
+LONG = GET[:-2] + b"X-Long: "
+
+
+def test_a_head_may_have_so_many_bytes_and_no_more() -> None:
     async def main() -> None:
-        long, body = Connection(), Connection()
-        long.data_received(GET[:-2] + b"X-Long: ")
-        for _ in range(66):
-            assert not long.wire.is_closed
-            long.data_received(b"a" * 1000)
-        assert long.wire.is_closed
-        assert long.wire.writes[0].startswith(b"HTTP/1.1 431 ")
-        body.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
+        connection = Connection()
+        for _ in range(2):  # each head for itself
+            connection.data_received(LONG + b"a" * (LONGEST - len(LONG)))
+            assert not connection.wire.is_closed
+            connection.data_received(b"\r\n\r\n")
+            await asyncio.sleep(0.02)
+        connection.data_received(LONG + b"a" * (LONGEST - len(LONG)))
+        connection.data_received(b"a")
+        assert connection.wire.is_closed
+        assert [write[9:12] for write in connection.wire.writes] == [b"200", b"200", b"431"]
+
+    asyncio.run(main())
+
+
+def test_the_rest_of_a_body_is_no_head() -> None:
+    async def main() -> None:
+        connection = Connection()
+        connection.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
+        await asyncio.sleep(0.02)
+        assert len(connection.wire.writes) == 1  # answered before the body is here
         for _ in range(100):
-            body.data_received(b"a" * 1000)
-        await asyncio.sleep(0.02)
-        body.data_received(GET)
-        await asyncio.sleep(0.02)
-        assert not body.wire.is_closed
-        assert len(body.wire.writes) == 2
+            connection.data_received(b"a" * 1000)
+        assert not connection.wire.is_closed
+        connection.data_received(LONG + b"a" * LONGEST)
+        assert connection.wire.writes[1].startswith(b"HTTP/1.1 431 ")
 
     asyncio.run(main())
 
 
 def test_who_does_not_read_its_answer_is_dropped() -> None:
     async def main() -> None:
-        deaf, slow, quick = Connection(), Connection(), Connection()
-        for connection in (deaf, slow):
-            connection.wire.waiting = 100_000
-        for connection in (deaf, slow, quick):
+        deaf, quick = Connection(), Connection()
+        deaf.wire.waiting = 100_000
+        for connection in (deaf, quick):
             connection.data_received(GET)
-        await asyncio.sleep(0.02)
-        slow.wire.waiting = 0
-        slow.resume_writing()
-        await asyncio.sleep(0.1)
-        assert [connection.wire.is_aborted for connection in (deaf, slow, quick)] == [True, False, False]
+        await asyncio.sleep(0.2)
+        assert [connection.wire.is_aborted for connection in (deaf, quick)] == [True, False]
+
+    asyncio.run(main())
+
+
+def test_who_reads_is_given_time_for_the_rest() -> None:
+    async def main() -> None:
+        connection = Connection()
+        connection.wire.waiting = 100_000
+        connection.data_received(GET)
+        await asyncio.sleep(0.01)
+        connection.pause_writing()
+        first = connection._unread
+        assert first is not None
+        connection.wire.waiting = 10
+        connection.resume_writing()
+        second = connection._unread
+        assert not connection.flow.write_paused
+        assert first.cancelled()
+        assert second is not None
+        assert not second.cancelled()
+        connection.wire.waiting = 0
+        connection.data_received(GET)
+        await asyncio.sleep(0.01)
+        assert second.cancelled()
+        connection.wire.waiting = 10
+        connection.data_received(GET)
+        await asyncio.sleep(0.01)
+        third = connection._unread
+        assert third is not None
+        connection.connection_lost(None)
+        assert third.cancelled()
 
     asyncio.run(main())
 

@@ -32,9 +32,8 @@ class ImpatientProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what comes, if it leads anywhere."""
-        was_idle = self.timeout_keep_alive_task is not None
         super().data_received(data)
-        if was_idle and self._patience is None and self.cycle.response_complete:
+        if self._patience is None and self.cycle and self.cycle.response_complete:
             # Blank lines, or the rest of a body whose answer is out: it began no request, but ended the idle time.
             self._wait()
         if self._patience is None or self._in_body:
