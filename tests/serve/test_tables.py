@@ -197,6 +197,22 @@ def test_a_panel_is_taken_up_to_its_limits(door: Door) -> None:
     assert "--max-length" in refused.value.cure
 
 
+def test_gaps_are_filled_with_no_more_values_than_half_the_bytes_of_a_request(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Model, "fill", "ffill")
+
+    def filled(days: int) -> int:
+        last = pd.Timestamp("2024-01-01") + pd.Timedelta(days=days - 1)
+        content = f"unique_id,ds,y\na,2024-01-01,1\na,{last:%Y-%m-%d},2\n".encode()
+        limits = Limits(body=1800, bodies=1800)
+        return int(tables._panel(content, door.served, tables.Columns(), limits).lengths[0])
+
+    assert filled(900) == 900
+    with pytest.raises(DataError, match=r"filling the gaps .* would make 901 values"):
+        filled(901)
+
+
 @pytest.mark.parametrize("column", ["id_col", "time_col", "target_col"])
 def test_a_column_that_is_named_is_taken_instead_of_the_models(door: Door, column: str) -> None:
     assert len(_panel(door, 2, 3, **{column: "other"})) == 2
