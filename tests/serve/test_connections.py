@@ -305,11 +305,6 @@ def test_nothing_is_written_to_who_has_gone() -> None:
     assert wire.writes == []
 
 
-def test_a_server_gives_its_connections_their_times(shelf: Shelf) -> None:
-    with served(shelf, limits={"seconds": 7.0, "header_seconds": 3.0}):
-        assert (ImpatientProtocol.seconds, ImpatientProtocol.reading_seconds) == (3.0, 7.0)
-
-
 def test_a_caller_that_asks_for_the_head_alone_gets_it(shelf: Shelf) -> None:
     with served(shelf) as address, _connected(address) as connection:
         connection.sendall(b"HEAD /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")

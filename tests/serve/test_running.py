@@ -64,8 +64,9 @@ def test_the_server_keeps_to_itself_what_it_is_and_gives_what_was_begun_its_time
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ImpatientProtocol, "seconds", 1.0, raising=False)
+    monkeypatch.setattr(ImpatientProtocol, "reading_seconds", 1.0, raising=False)
     config = Server(_nothing, Limits(seconds=7.6, header_seconds=3.0), lambda: None).config
-    assert ImpatientProtocol.seconds == 3.0
+    assert (ImpatientProtocol.seconds, ImpatientProtocol.reading_seconds) == (3.0, 7.6)
     assert config.timeout_graceful_shutdown == 16
     assert config.timeout_keep_alive == 30
     assert (config.access_log, config.server_header, config.proxy_headers) == (False, False, False)

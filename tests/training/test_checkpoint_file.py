@@ -35,6 +35,21 @@ def _saved(folder: Path, fingerprint: str = "a run") -> tuple[Checkpoint, LeapTS
     return file, model, optimizer
 
 
+def test_a_part_is_kept_apart_and_forgotten_with_the_whole(tmp_path: Path) -> None:
+    whole, model, optimizer = _saved(tmp_path)
+    part = whole.part("teacher-1")
+    assert part.read() == b""
+    state = TrainingState(TrainingReport(), {}, looks_without_better=0)
+    part.save(model, optimizer, state)
+    assert part.path.is_relative_to(tmp_path)
+    assert part.read() not in (b"", whole.read())
+    with pytest.raises(ModelFileError, match="belongs to another run"):
+        whole.part("teacher-2").restore(part.read(), model, optimizer)
+    whole.discard()
+    whole.discard()  # there need be nothing left
+    assert (whole.read(), part.read()) == (b"", b"")
+
+
 def test_all_that_training_needs_comes_back(tmp_path: Path) -> None:
     file, model, optimizer = _saved(tmp_path / "new" / "folder")
     other, its_optimizer = _trained(1)
