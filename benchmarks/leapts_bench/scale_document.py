@@ -189,11 +189,12 @@ Without `--address`, Ray runs on this machine alone, and listens for nobody else
 
 `history/` is a folder of Parquet files, long, in any order; `forecasts/` becomes one. All machines see both, and
 the model, under the same names. Where no series is in two files, as far as the files' own statistics tell (the first
-and last names in them do not overlap) and none has more than two million rows, each file is a partition. Otherwise,
+and last names in them do not overlap) and no file has more than two million rows, each file is a partition. Otherwise,
 or with `--partitions`, rows are exchanged: they go to partitions by a hash of the series' name, so that whole series
 come together. Actors that have read the model once forecast a partition each. A partition that was written is not
 forecast again, neither when a machine is lost nor when the same command is given anew; `forecasts/` appears when all
-of them are there. Where rows are exchanged, the number of partitions goes by the processors there are: give
+of them are there. Where rows are exchanged, there is a partition for every million rows, and at least two for each
+processor: give
 `--partitions` if the cluster may have another size when the command is given anew.
 
 Underneath is one function, `leapts.scaleout.predict_partition(table, model)`, from an Arrow table to an Arrow table.
