@@ -93,6 +93,12 @@ def test_volatility_is_a_deviation_in_units_of_the_series(model: LeapTS, kind: V
     assert traced.volatility[first] == pytest.approx(expected / deviation, rel=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["changes", "level"])
+def test_a_look_back_of_one_step_does_not_vary(kind: Volatility) -> None:
+    traced = trace_windows(make_forecaster(input_size=1, max_steps=1).fit(FRAME), FRAME, volatility=kind)
+    assert (traced.volatility == 0).all()
+
+
 def test_a_model_without_leaps_has_nothing_to_trace_but_vectors_to_embed() -> None:
     plain = make_forecaster(model={"scheduling": {"kind": "none"}, "mixing": {"kind": "none"}, "hidden_size": 16}).fit(
         FRAME

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any, cast
 
@@ -178,8 +179,19 @@ def test_what_cannot_be_scaled_is_refused() -> None:
         naive_scale([1.0, 2.0], [0, 2], 0)
     with pytest.raises(DataError, match="do not cut 2 values"):
         naive_scale([1.0, 2.0], [0, 3], 1)
-    with pytest.raises(DataError, match="relative to an exact forecast"):
-        owa(1.0, 1.0, 0.0, 1.0)
+    for smape_of_naive2, mase_of_naive2 in ((0.0, 1.0), (1.0, 0.0), (1.0, np.inf), (np.nan, 1.0)):
+        with pytest.raises(DataError, match="nothing is relative to that"):
+            owa(1.0, 1.0, smape_of_naive2, mase_of_naive2)
+
+
+@pytest.mark.parametrize("metric", [mse, mae, rmse, smape, mape, lambda y, f: mase(y, f, [1.0, 0.0])])
+@pytest.mark.parametrize("unknown", [np.nan, np.inf])
+def test_what_is_unknown_is_not_scored(metric: Callable[..., float], unknown: float) -> None:
+    known, holed = np.ones((2, 2)), np.array([[1.0, 2.0], [unknown, 4.0]])
+    with pytest.raises(DataError, match=r"an actual is missing or infinite, at \[1, 0\]"):
+        metric(holed, known)
+    with pytest.raises(DataError, match=r"a forecast is missing or infinite, at \[1, 0\]"):
+        metric(known, holed)
 
 
 # Frames
@@ -209,7 +221,7 @@ def test_mase_on_frames_equals_utilsforecast_and_ignores_the_scored_rows(kind: s
     past, future = history_and_future()
     expected = losses.mase(future, ["one"], 2, past).set_index("unique_id")["one"]
     if whole:
-        past = pd.concat([future[past.columns], past])
+        past = pd.concat([future[past.columns].assign(y=np.nan), past])  # what is not looked at may be unknown
     past = past.sample(frac=1, random_state=1)
     convert = KINDS[kind]
     train, frame = (

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -134,6 +135,16 @@ def test_a_study_is_where_it_was_asked_for_whatever_it_is_called(frame: pd.DataF
     first = tune(quick(), frame, trials=1, study=study)
     assert [path.name for path in tmp_path.iterdir()] == [study.name]
     assert tune(quick(), frame, trials=1, study=study).trials == first.trials
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed there")
+def test_a_study_is_closed_in_the_end(frame: pd.DataFrame, tmp_path: Path) -> None:
+    study = tmp_path / "search.db"
+    tune(quick(), frame, trials=1, study=study)
+    with suppress(ConfigError):
+        tune(quick(), frame.head(200), trials=1, study=study)  # of other data
+    still_open = [link.readlink() for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    assert study not in still_open
 
 
 def test_a_study_of_other_data_is_refused(frame: pd.DataFrame, tmp_path: Path) -> None:

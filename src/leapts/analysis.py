@@ -144,7 +144,9 @@ def trace_histories(
         if trace is None:
             raise ConfigError("this model has no scheduling branch, so there are no leaps to analyse")
         rows = history.flatten(0, 1).double()
-        spread = _numpy((rows.diff(dim=1) if volatility == "changes" else rows).std(dim=1, correction=0))
+        # A single value does not change, and so varies as little as a constant.
+        seen = rows.diff(dim=1) if volatility == "changes" and rows.shape[1] > 1 else rows
+        spread = _numpy(seen.std(dim=1, correction=0))
         parts.append(_traced(series, spread, trace.arranged(lambda x: x.flatten(0, 1))))
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return TracedWindows(names=names, **joined)

@@ -78,7 +78,7 @@ class MonteCarloScheduling(Options):
 
     kind: Literal["monte_carlo"] = "monte_carlo"
     max_leaps: Size = 4
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 
 class FixedStepScheduling(Options):

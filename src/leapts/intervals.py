@@ -27,6 +27,7 @@ Level = int | float
 WINDOWS_PER_GROUP = 4096  # the error of the estimated coverage is then 0.3 % at 95 %
 WINDOWS_FOR_OWN_GROUP = 30  # fewer, and the 95 % interval would have to reach beyond the largest score
 MOST_SCORES = 2**25  # numbers kept in all, 128 MiB
+_DIGITS = 11  # of a quantile
 
 
 @dataclass(frozen=True)
@@ -265,10 +266,14 @@ def quantile_bounds(quantiles: Sequence[float], model: str = "LeapTS") -> tuple[
     Raises:
         ConfigError: When a quantile cannot be, or is given twice.
     """
-    found: list[Bound] = []
     for quantile in quantiles:
         if not _is_number(quantile) or not 0 < quantile < 1:
             raise ConfigError(f"quantile {quantile!r} is not between 0 and 1")
+    # Numbers that were reckoned are off by rounding: numpy.linspace(0.1, 0.9, 9)[2] is 0.30000000000000004.
+    exact = [round(float(quantile), _DIGITS) for quantile in quantiles]
+    _refuse_repeats("quantile", exact)
+    found: list[Bound] = []
+    for quantile in exact:
         level = _plain(float(abs(200 * Fraction(str(quantile)) - 100)))
         if level == 0:
             found.append(Bound(f"{model}-median", 0, 1))
@@ -276,7 +281,6 @@ def quantile_bounds(quantiles: Sequence[float], model: str = "LeapTS") -> tuple[
             low = quantile < 0.5
             name = f"{model}-{'lo' if low else 'hi'}-{_level_text(level)}"
             found.append(Bound(name, level, -1 if low else 1))
-    _refuse_repeats("quantile", list(quantiles))
     return tuple(found)
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -123,3 +125,16 @@ def test_a_hundred_thousand_series_need_no_loop_over_series() -> None:
 
 def test_a_panel_says_what_it_is() -> None:
     assert repr(ragged([3, 5])) == "Panel(2 series of 3..5 steps, freq=1)"
+
+
+@given(LENGTHS, BORDER, st.one_of(st.none(), BORDER), st.data())
+def test_parts_of_an_interpolated_panel_forget_what_came_later_as_the_whole_does(
+    lengths: list[int], start: int, stop: int | None, data: st.DataObject
+) -> None:
+    panel = replace(ragged(lengths), carried=-ragged(lengths).values)
+    names = data.draw(st.lists(st.sampled_from(panel.series), unique=True))
+    for part in (panel.slice(start, stop), panel.tail(abs(start)), panel.select(names)):
+        assert part.carried is not None
+        assert torch.equal(part.carried, -part.values)
+        assert torch.equal(part.without_lookahead().values, part.carried)
+        assert part.without_lookahead().carried is None

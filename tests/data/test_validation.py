@@ -104,6 +104,9 @@ def test_interpolation_equals_pandas(values: list[float | None]) -> None:
     expected = column.interpolate().dropna()  # pandas too leaves leading gaps, and carries the last value on
     np.testing.assert_allclose(panel.values, expected, rtol=1e-12, atol=1e-12)
     assert panel.first.tolist() == [expected.index[0]]
+    np.testing.assert_array_equal(panel.without_lookahead().values, column.ffill().dropna())
+    end = column.last_valid_index()
+    np.testing.assert_array_equal(panel.values[end - expected.index[0] :], column[end])  # to the bit
 
 
 def test_a_number_fills_leading_gaps_too() -> None:

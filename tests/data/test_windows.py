@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from leapts.data.windows import AlignedWindows, Windows
+from leapts.data.windows import AlignedWindows, EveryNth, Windows
 from leapts.errors import DataError
 
 
@@ -57,17 +57,31 @@ def test_ragged_windows_equal_a_naive_loop(
     assert got == [expected[index] for index in order]
 
 
-@given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 5), st.integers(0, 10), st.integers(1, 4))
-def test_aligned_windows_equal_slices(series: int, input_size: int, horizon: int, spare: int, step: int) -> None:
+@given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 5), st.integers(0, 10))
+def test_aligned_windows_equal_slices(series: int, input_size: int, horizon: int, spare: int) -> None:
     length = input_size + horizon + spare
     matrix = torch.arange(series * length, dtype=torch.float32).view(series, length)
-    windows = AlignedWindows(matrix, input_size, horizon, step=step)
-    assert len(windows) == len(range(0, spare + 1, step))
+    windows = AlignedWindows(matrix, input_size, horizon)
+    assert len(windows) == spare + 1
     history, future = windows.gather(torch.arange(len(windows)))
-    for index in range(len(windows)):
-        start = index * step
-        assert torch.equal(history[index], matrix[:, start : start + input_size])
-        assert torch.equal(future[index], matrix[:, start + input_size : start + input_size + horizon])
+    for start in range(len(windows)):
+        assert torch.equal(history[start], matrix[:, start : start + input_size])
+        assert torch.equal(future[start], matrix[:, start + input_size : start + input_size + horizon])
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=5), st.integers(1, 30), st.booleans())
+def test_every_nth_counts_on_from_series_to_series(lengths: list[int], step: int, aligned: bool) -> None:
+    if aligned:
+        windows: Windows | AlignedWindows = AlignedWindows(torch.arange(3 * 23.0).view(3, 23), 2, 1)
+    else:
+        windows = Windows(*flat([*lengths, 9]), 2, 1)
+    some, wanted = EveryNth(windows, step), torch.arange(0, len(windows), step)
+    assert len(some) == len(wanted)
+    index = torch.arange(len(some))
+    assert all(
+        torch.equal(got, expected) for got, expected in zip(some.gather(index), windows.gather(wanted), strict=True)
+    )
+    assert torch.equal(some.series_of(index), windows.series_of(wanted))
 
 
 def test_every_window_belongs_to_one_series() -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from leapts import LeapTS
+from leapts import ConfigError, LeapTS
 from leapts.baselines import Naive, SeasonalNaive
 from leapts.data.validation import read_panel
 from leapts.forecaster.comparison import Comparison, compare
@@ -47,6 +47,27 @@ def test_every_baseline_forecasts_from_the_cutoff_of_its_row() -> None:
 def test_the_models_own_columns_are_those_of_its_cross_validation() -> None:
     alone = LeapTS(H, 8, max_steps=2).cross_validation(waves(), WINDOWS, step_size=STEP, level=[80])
     pd.testing.assert_frame_equal(compared(waves()).frame[list(alone.columns)], alone)
+
+
+def test_no_model_sees_across_a_gap_what_its_cutoff_hides() -> None:
+    data = waves()
+    day = data.groupby("unique_id").cumcount()
+    data.loc[(day >= 50) & (day < 56), "y"] = np.nan
+    moved = data.copy()
+    moved.loc[day >= 56, "y"] += 1000
+    model = LeapTS(4.0, 8, max_steps=2, fill="interpolate")  # type: ignore[arg-type]  # as a search over floats has it
+    frames = [
+        compare(model, model.read(frame), [Naive()], n_windows=1, season=7).frame[["LeapTS", "Naive"]]
+        for frame in (data, moved)
+    ]
+    pd.testing.assert_frame_equal(*frames)
+
+
+@pytest.mark.parametrize("alias", ["LeapTS", "Naive"])
+def test_models_of_one_name_are_refused(alias: str) -> None:
+    baselines = [SeasonalNaive(7), SeasonalNaive(14)] if alias == "LeapTS" else [Naive()]
+    with pytest.raises(ConfigError, match="two models are called"):
+        compare(LeapTS(H, 8, alias=alias), read_panel(waves()), baselines, n_windows=1, season=7)
 
 
 def test_scores_are_of_the_frame() -> None:

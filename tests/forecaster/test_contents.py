@@ -104,7 +104,8 @@ def test_a_file_without_tensors_is_its_header() -> None:
 
 
 def test_the_limits_are_what_they_are_said_to_be() -> None:
-    assert contents.LARGEST_CONFIG == 4 * 1024**2
+    assert contents.largest_config(0) == 4 * 1024**2
+    assert contents.largest_config(10) == 4 * 1024**2 + 160
     assert contents._LARGEST_HEADER == 1024**2
     assert contents._LARGEST_WEIGHT == 1e9
 

@@ -407,8 +407,23 @@ def test_a_back_test_does_not_interpolate_towards_what_it_hides() -> None:
     changed = frame.copy()
     changed.loc[place >= 160 - H, "y"] = 1e6
     model = make_forecaster(fill="interpolate", **APART)
-    honest, blinded = (model.cross_validation(data)["LeapTS"] for data in (frame, changed))
-    np.testing.assert_array_equal(honest, blinded)
+    honest, *blinded = (
+        model.cross_validation(data)["LeapTS"] for data in (frame, changed, model.read(frame), model.read(changed))
+    )
+    for forecast in blinded:
+        np.testing.assert_array_equal(honest, forecast)
+
+
+def test_a_back_test_refuses_a_level_that_cannot_be_before_it_fits() -> None:
+    with pytest.raises(ConfigError, match="level 120 is not between"):
+        make_forecaster(**APART).cross_validation(make_frame(), level=[120], progress=lambda _: pytest.fail("fitted"))
+
+
+def test_quantiles_that_were_reckoned_have_the_columns_of_those_that_were_written(fitted: LeapTS) -> None:
+    written = fitted.predict(quantiles=[0.1, 0.2, 0.3, 0.5, 0.8])
+    for kind in (np.float64, np.float32):
+        reckoned = fitted.predict(quantiles=list(np.linspace(0.1, 0.9, 9).astype(kind)[[0, 1, 2, 4, 7]]))
+        pd.testing.assert_frame_equal(reckoned, written)
 
 
 def test_what_is_held_out_has_no_part_in_scaling_and_grouping() -> None:
@@ -556,6 +571,55 @@ def test_updates_are_fifths_of_the_first_fit_and_never_for_the_worse() -> None:
     best = model.report_.best_validation
     assert best is not None
     assert all(best <= score for score in validations.values())
+
+
+@pytest.mark.parametrize("val_size", [None, 60])
+def test_an_update_leaves_intervals_of_as_many_windows_as_a_fit(val_size: int | None) -> None:
+    model = make_forecaster(val_size=val_size, **APART).fit(make_frame({"a": 400, "b": 400}))
+    longer = make_frame({"a": 410, "b": 410})
+    fresh = make_forecaster(val_size=val_size, **APART).fit(longer)
+    model.update(longer, max_steps=1)
+    assert model.fitted_.scores is not None
+    assert fresh.fitted_.scores is not None
+    assert model.fitted_.scores.counts.tolist() == fresh.fitted_.scores.counts.tolist()
+    assert [pick for pick in model.picked_ if pick.name == "val_size"] == [
+        pick for pick in fresh.picked_ if pick.name == "val_size"
+    ]
+    model.predict(level=[95])
+
+
+@pytest.mark.parametrize(("room", "held_out"), [(H, H), (H - 1, 0), (20, 20), (60, 60)])
+def test_an_update_holds_out_what_its_shortest_series_leaves_room_for(room: int, held_out: int) -> None:
+    model = make_forecaster(val_size=60, **APART).fit(make_frame({"a": 400, "b": 400}))
+    model.update(make_frame({"a": 400, "b": LOOKBACK + H + room}), max_steps=1)
+    picked = {pick.name: pick.value for pick in model.picked_}
+    assert picked.get("val_size", 60) == held_out
+    assert (model.report_.best_validation is not None) == (held_out > 0)
+
+
+def test_an_update_with_padding_needs_no_look_back_beside_what_it_holds_out() -> None:
+    model = make_forecaster(val_size=20, pad_short=True, **APART).fit(make_frame({"a": 400, "b": 400}))
+    model.update(make_frame({"a": 400, "b": H + 1 + 9}), max_steps=1)
+    assert {pick.name: pick.value for pick in model.picked_}["val_size"] == 9
+
+
+def test_an_update_refuses_to_hold_out_less_than_a_window() -> None:
+    model = make_forecaster(**APART).fit(make_frame()).set_params(val_size=H - 1)
+    with pytest.raises(ConfigError, match=f"val_size={H - 1} holds no window"):
+        model.update(make_frame(), max_steps=1)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_calibrating_does_not_depend_on_the_order_of_the_series(wide: bool) -> None:
+    frame = make_frame({"calm": 300, "wild": 300})
+    frame.loc[frame["unique_id"] == "wild", "y"] += np.random.default_rng(1).normal(size=300) * 5
+    model = make_forecaster(**APART).fit(frame)
+    columns = frame.pivot(index="ds", columns="unique_id", values="y").reset_index()
+    other = columns[["ds", "wild", "calm"]] if wide else columns[["ds", "calm", "wild"]]
+    expected = model.calibrate(frame).predict(level=[80])
+    pd.testing.assert_frame_equal(model.calibrate(other).predict(level=[80]), expected)
+    assert model.fitted_.scores is not None
+    assert len(model.fitted_.scores.counts) == 3
 
 
 def test_an_update_on_other_series_keeps_intervals_for_all_of_them_together() -> None:

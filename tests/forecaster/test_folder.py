@@ -11,7 +11,7 @@ import safetensors.torch
 import torch
 
 from leapts import LeapTS, ModelFileError
-from leapts.forecaster import folder
+from leapts.forecaster import contents, folder
 from leapts.forecaster.contents import laid_out
 from leapts.forecaster.folder import CARD, CONFIG, WEIGHTS
 from tests.forecaster.frames import APART, JOINT, make_forecaster, make_frame
@@ -110,6 +110,24 @@ def test_damaged_weights_are_caught(saved: Path, place: int) -> None:
     file.write_bytes(damaged)
     with pytest.raises(ModelFileError, match=r"model\.safetensors is damaged, or belongs to another model"):
         LeapTS.load(saved)
+
+
+@pytest.mark.parametrize(("length", "is_kept"), [(600, True), (20_000, False)])
+def test_a_model_is_saved_only_if_it_can_be_loaded(
+    length: int, is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "_LARGEST_USUAL_CONFIG", 10_000)
+    names = {f"{number:0{length}}": 40 for number in range(50)}
+    model = make_forecaster(max_steps=1, input_size=4, h=2, **APART).fit(make_frame(names))
+    if not is_kept:
+        with pytest.raises(ModelFileError, match=r"too long to be kept .the longest, '0000.*has 20,000 characters"):
+            model.save(tmp_path / "model")
+        assert not (tmp_path / "model").exists()
+        return
+    model.save(tmp_path / "model")
+    config, weights = (tmp_path / "model" / name for name in (CONFIG, WEIGHTS))
+    assert config.stat().st_size > weights.stat().st_size
+    pd.testing.assert_frame_equal(LeapTS.load(tmp_path / "model").predict(), model.predict())
 
 
 @pytest.mark.parametrize("name", [CONFIG, WEIGHTS])

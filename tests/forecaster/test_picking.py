@@ -3,7 +3,9 @@
 import pandas as pd
 import pytest
 
+from leapts.config import TrainingConfig
 from leapts.data.validation import read_panel
+from leapts.errors import ConfigError
 from leapts.forecaster.picking import Pick, pick_options
 
 HALF = "half of what the shortest series has beside the horizon (300 would be better)"
@@ -27,3 +29,15 @@ def test_the_look_back_is_picked_for_the_reason_given(
     picked = pick_options(panel, h, input_size=None, val_size=None, model={}, training={})
     assert Pick("input_size", lookback, reason) in picked.picks
     assert picked.model.input_size == lookback
+
+
+def test_options_given_as_text_are_the_numbers_they_spell_and_others_are_refused() -> None:
+    panel = read_panel(pd.DataFrame({"ds": range(100), "y": range(100)}))
+
+    def pick(**training: object) -> TrainingConfig:
+        model = {"state": {"kind": "cde", "clusters": "1"}}
+        return pick_options(panel, 2, input_size=4, val_size=None, model=model, training=training).training
+
+    assert pick(max_steps="100", patience=None) == pick(max_steps=100)
+    with pytest.raises(ConfigError, match=r"max_steps: .*given: 'many'"):
+        pick(max_steps="many")

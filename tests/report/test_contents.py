@@ -34,6 +34,20 @@ def test_actuals_are_what_followed_the_cutoff(model: LeapTS, data: pd.DataFrame)
     assert contents.actual(newest).shape == (1, 0)
 
 
+def test_no_cutoff_sees_across_a_gap_what_it_hides() -> None:
+    data = make_frame({"a": 160})
+    model = make_forecaster(fill="interpolate", **APART).fit(data)
+    data.loc[150:155, "y"] = np.nan
+    moved = data.copy()
+    moved.loc[156:, "y"] += 1000
+    first, second = (collect(model, frame, cutoffs=3) for frame in (data, moved))
+    for cutoff, same in list(zip(first.cutoffs, second.cutoffs, strict=True))[:-1]:
+        np.testing.assert_array_equal(cutoff.forecast.values, same.forecast.values)
+        np.testing.assert_array_equal(first.last_value(cutoff), second.last_value(same))
+    # The forecast of what is to come is that of `predict`, which knows what came after the gap.
+    np.testing.assert_array_equal(first.cutoffs[-1].forecast.values[0], model.predict(data)["LeapTS"])
+
+
 def test_windows_after_the_fit_are_new_and_scored_first(model: LeapTS, data: pd.DataFrame) -> None:
     contents = collect(model, data, cutoffs=12)
     assert (contents.unseen == 24).all()
@@ -56,7 +70,8 @@ def test_without_new_windows_held_out_ones_are_scored(
 def test_after_an_update_what_the_update_held_out_counts_as_such(data: pd.DataFrame) -> None:
     model = LeapTS(h=6, input_size=12, max_steps=2, val_size=30, training={"batch_size": 8}).fit(data)
     assert collect(model, data).held_out == 30
-    assert collect(model.update(data, max_steps=1), data).held_out == model.h
+    short = data.groupby("unique_id", sort=False).head(12 + 6 + 10)
+    assert collect(model.update(short, max_steps=1), short).held_out == 10
 
 
 def test_a_model_without_held_out_data_says_that_it_learned_from_its_windows(data: pd.DataFrame) -> None:

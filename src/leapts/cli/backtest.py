@@ -78,8 +78,7 @@ def backtest(
         target_col=target_col,
         layout=layout,
         freq=freq,
-        # Interpolation would draw a line to values a cutoff hides; the last value looks back alone.
-        fill="ffill" if fill == "interpolate" else fill,
+        fill=fill,
         duplicates=duplicates,
     )
     if fill == "interpolate":

@@ -70,5 +70,6 @@ def fill_missing(values: Values, offsets: Index, fill: Fill) -> tuple[Values, In
     after = np.minimum.accumulate(np.where(missing, len(values), index)[::-1])[::-1]
     beyond = after >= np.repeat(offsets[1:], np.diff(offsets))
     after = np.where(beyond, before, after)
-    share = (index - before) / np.maximum(after - before, 1)
+    # Nothing to draw a line to: a share of 0 leaves the last value as it is, to the bit.
+    share = np.where(beyond, 0.0, (index - before) / np.maximum(after - before, 1))
     return values[before] * (1 - share) + values[after] * share, offsets, lost

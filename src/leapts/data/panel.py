@@ -1,6 +1,6 @@
 """`Panel`: validated series, ragged or aligned, as one flat tensor."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -56,6 +56,7 @@ class Panel:
         zone: The time zone of aware stamps.
         style: What the frame looked like that this came from.
         unused: Columns of that frame that were not read, being neither names nor stamps nor values.
+        carried: The values with the last one before each gap in it, where the gaps in `values` were interpolated.
     """
 
     values: Float64[Tensor, " rows"]
@@ -66,6 +67,7 @@ class Panel:
     zone: str | None = None
     style: FrameStyle = field(default_factory=FrameStyle)
     unused: tuple[str, ...] = ()
+    carried: Float64[Tensor, " rows"] | None = None
 
     @classmethod
     def from_matrix(
@@ -151,12 +153,19 @@ class Panel:
                 hint = f"did you mean {quoted(near)}?" if near else f"there are {listed(self.series)}"
                 raise DataError(f"there is no series {quoted(name)}; {hint}")
         chosen = torch.tensor([index_of[name] for name in series], dtype=torch.int64)
-        values, offsets = self._gather(self.offsets[chosen], self.lengths[chosen])
-        return replace(self, values=values, offsets=offsets, series=tuple(series), first=self.first[chosen.numpy()])
+        some = self._gathered(self.offsets[chosen], self.lengths[chosen])
+        return replace(some, series=tuple(series), first=self.first[chosen.numpy()])
 
     def in_frames_of(self, kind: FrameKind) -> "Panel":
         """The same series, whose forecasts come as frames of another kind."""
         return replace(self, style=replace(self.style, kind=kind))
+
+    def without_lookahead(self) -> "Panel":
+        """The same series, with nothing in a gap that was known only after it.
+
+        Interpolation draws a line to the value after a gap, which a forecast from within it must not see.
+        """
+        return self if self.carried is None else replace(self, values=self.carried, carried=None)
 
     def stamps(self) -> Stamps:
         """The stamps of all values, series after series."""
@@ -180,17 +189,23 @@ class Panel:
         first = stamps_at(self.first, begin.numpy(), self.freq, self.zone)
         if self.is_aligned and len(self):
             start, length = int(begin[0]), int(end[0] - begin[0])
-            values = self.matrix()[:, start : start + length].reshape(-1)
-            return replace(self, values=values, offsets=torch.arange(len(self) + 1) * length, first=first)
-        values, offsets = self._gather(self.offsets[:-1] + begin, end - begin)
-        return replace(self, values=values, offsets=offsets, first=first)
+            some = self._with_rows(
+                torch.arange(len(self) + 1) * length,
+                lambda rows: rows.view(len(self), -1)[:, start : start + length].reshape(-1),
+            )
+        else:
+            some = self._gathered(self.offsets[:-1] + begin, end - begin)
+        return replace(some, first=first)
 
-    def _gather(
-        self, starts: Int64[Tensor, " chosen"], lengths: Int64[Tensor, " chosen"]
-    ) -> tuple[Float64[Tensor, " rows"], Int64[Tensor, " borders"]]:
+    def _gathered(self, starts: Int64[Tensor, " chosen"], lengths: Int64[Tensor, " chosen"]) -> "Panel":
+        """So many rows from each start on."""
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
         index = torch.arange(int(offsets[-1])) + row_by_row(starts - offsets[:-1], lengths)
-        return self.values.index_select(0, index), offsets
+        return self._with_rows(offsets, lambda rows: rows.index_select(0, index))
+
+    def _with_rows(self, offsets: Int64[Tensor, " borders"], take: Callable[[Tensor], Tensor]) -> "Panel":
+        carried = None if self.carried is None else take(self.carried)
+        return replace(self, values=take(self.values), carried=carried, offsets=offsets)
 
 
 def _steps_within(lengths: Int64[Tensor, " series"]) -> Int64[Tensor, " rows"]:

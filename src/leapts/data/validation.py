@@ -39,7 +39,7 @@ def panel_from_table(table: Table, options: PanelOptions) -> Panel:
     rows = _in_order(columns, table, options)
     freq = _frequency(rows, table, options)
     rows = _placed(rows, freq, table)
-    values, offsets, lost = _complete(rows, freq, table, options)
+    values, carried, offsets, lost = _complete(rows, freq, table, options)
     _refuse_huge(values, offsets, rows, table)
     first = np.resize(rows.stamps[rows.offsets[:-1]], len(rows.names))
     return Panel(
@@ -58,6 +58,7 @@ def panel_from_table(table: Table, options: PanelOptions) -> Panel:
             time_type=columns.time.dtype,
         ),
         unused=columns.unused,
+        carried=None if carried is None else torch.from_numpy(carried),
     )
 
 
@@ -196,8 +197,11 @@ def _other_frequency(rows: _Rows, freq: str | int) -> str:
 
 def _complete(
     rows: _Rows, freq: str | int, table: Table, options: PanelOptions
-) -> tuple[npt.NDArray[np.float64], Index, Index]:
-    """Values without gaps: [rows] in one piece, their offsets, and the leading steps each series lost."""
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64] | None, Index, Index]:
+    """Values without gaps: [rows] in one piece, their offsets, and the leading steps each series lost.
+
+    Where gaps are interpolated, the second are the values with the last one carried into them instead.
+    """
     assert rows.positions is not None
     width = len(rows.values)
     lengths = np.diff(rows.offsets)
@@ -211,7 +215,7 @@ def _complete(
             _refuse_missing(missing, rows, table)
         if gaps.any():
             _refuse_gaps(gaps, rows, freq, table)
-        return values, offsets, none_lost
+        return values, None, offsets, none_lost
     if gaps.any():
         total = (int(gaps.sum()) + len(rows.stamps)) * width
         most = MOST_FILLING * values.size + 1000
@@ -223,14 +227,16 @@ def _complete(
         values, offsets = spread(values, offsets, np.tile(rows.positions, width))
         missing = ~np.isfinite(values)
     if not missing.any():
-        return values, offsets, none_lost
+        return values, None, offsets, none_lost
     empty = np.flatnonzero(leading(values, offsets) == np.diff(offsets))
     if len(empty):
         raise DataError(
             f"{table.name}: series {quoted(rows.names[empty[0]])} has no number at all to fill from "
             f"({counted(len(empty), 'series')} in all); leave it out"
         )
-    return fill_missing(values, offsets, options.fill)
+    carried = fill_missing(values, offsets, "ffill")[0] if options.fill == "interpolate" else None
+    filled, kept, lost = fill_missing(values, offsets, options.fill)
+    return filled, carried, kept, lost
 
 
 def _repeated(offsets: Index, width: int) -> Index:

@@ -105,14 +105,13 @@ class Windows:
 class AlignedWindows:
     """All windows of aligned series, with all of them as variates of each window."""
 
-    def __init__(self, matrix: Float[Tensor, "series time"], input_size: int, horizon: int, *, step: int = 1) -> None:
+    def __init__(self, matrix: Float[Tensor, "series time"], input_size: int, horizon: int) -> None:
         """Counts the windows.
 
         Args:
             matrix: One line for each series.
             input_size: The look-back.
             horizon: The steps after it; 0 for histories alone.
-            step: How far apart the windows start.
 
         Raises:
             DataError: When the series are shorter than a window.
@@ -120,14 +119,13 @@ class AlignedWindows:
         self.matrix = matrix
         self.input_size = input_size
         self.horizon = horizon
-        self.step = step
         length = matrix.shape[1]
         if length < input_size + horizon:
             raise DataError(
                 f"the series have {length} steps, too few for a window of {input_size} + {horizon}; "
                 "shorten the input or the horizon"
             )
-        self._count = (length - input_size - horizon) // step + 1
+        self._count = length - input_size - horizon + 1
 
     def __len__(self) -> int:
         return self._count
@@ -145,8 +143,27 @@ class AlignedWindows:
             index: Numbers from 0 to `len(self) - 1`.
         """
         spans = self.matrix.unfold(1, self.input_size + self.horizon, 1)
-        cut = spans[:, index * self.step].transpose(0, 1)
+        cut = spans[:, index].transpose(0, 1)
         return _parted(cut, self.input_size)
+
+
+class EveryNth:
+    """Every so many-th of some windows, by their numbers: counted on from one series to the next."""
+
+    def __init__(self, windows: Windows | AlignedWindows, step: int) -> None:
+        self.windows = windows
+        self.step = step
+
+    def __len__(self) -> int:
+        return -(-len(self.windows) // self.step)
+
+    def series_of(self, index: Int64[Tensor, " batch"]) -> Int64[Tensor, " rows"]:
+        """Which series each row of these windows belongs to."""
+        return self.windows.series_of(index * self.step)
+
+    def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
+        """Cuts out the windows of these numbers."""
+        return self.windows.gather(index * self.step)
 
 
 def _parted(spans: Float[Tensor, "batch variates span"], input_size: int) -> WindowBatch:

@@ -11,6 +11,7 @@ import torch
 from leapts.baselines import Baseline
 from leapts.data.frames import panel_frame
 from leapts.data.panel import Panel
+from leapts.errors import ConfigError
 from leapts.forecaster.backtest import coverage_reached, cutoffs
 from leapts.forecaster.facade import LeapTS
 from leapts.intervals import Level
@@ -71,7 +72,7 @@ def compare(
 
     Args:
         model: What to fit; what it may have been fitted to before is not touched.
-        panel: The data.
+        panel: The data. Gaps that were interpolated are filled with the last value before them.
         baselines: What to compare with.
         n_windows: How many windows, counted back from the end.
         season: Steps to a season, for MASE.
@@ -81,6 +82,11 @@ def compare(
         progress: Called after every step of training.
         on_fit: Given each LeapTS that was fitted.
     """
+    model, panel = model.checked(), panel.without_lookahead()
+    names = [model.alias, *(baseline.name for baseline in baselines)]
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise ConfigError(f"two models are called {repeated[0]!r}, and would share a column; give each its own name")
     started = time.perf_counter()
     result = model.cross_validation(
         panel, n_windows, step_size=step_size, refit=refit, level=list(level), progress=progress, on_fit=on_fit

@@ -24,12 +24,17 @@ from leapts.data.zones import is_zone
 from leapts.errors import ModelFileError
 from leapts.forecaster.picking import Pick
 
-# A configuration is a few thousand bytes, and longer than the weights only by the names of very many series.
-LARGEST_CONFIG = 1 << 22
+_LARGEST_USUAL_CONFIG = 1 << 22
+_NAMES_TO_NUMBERS = 16  # a series has at least 40 bytes among the weights, and so 640 for its name
 _LARGEST_HEADER = 1 << 20
 _LARGEST_WEIGHT = 1e9  # products of a few such weights still fit single precision
 
 _Names = Annotated[tuple[str, ...], Field(min_length=1)] | Annotated[tuple[int, ...], Field(min_length=1)]
+
+
+def largest_config(weights: int) -> int:
+    """How long a configuration may be beside so many bytes of weights: what it says of the model, and all names."""
+    return _LARGEST_USUAL_CONFIG + _NAMES_TO_NUMBERS * weights
 
 
 class DataPart(BaseModel):

@@ -185,14 +185,14 @@ class LeapTS:
             A frame with the columns of a forecast, the cutoff, and the actual values; with the coverage, both, the
             latter as `{80: 0.79, 95: 0.94}`.
         """
-        h = self._checked().h
+        h = self.checked().h
         step = h if step_size is None else step_size
         if n_windows < 1 or step < 1:
             raise ConfigError(f"n_windows={n_windows} and step_size={step} must be at least 1")
-        # Interpolation would draw a line to values a cutoff hides; the last value looks back alone.
-        panel = self._read(df, fill="ffill" if self.fill == "interpolate" else None)
+        panel = self._read(df).without_lookahead()
         if CUTOFF in (panel.style.id_col, panel.style.time_col, panel.style.target_col):
             raise ConfigError(f"a back-test has a column {CUTOFF!r} of its own; give the data's another name")
+        interval_bounds(_listed("level", level), self.alias)  # refuses what cannot be, before the fit
         held_out = h + step * (n_windows - 1)
         require_length(panel, held_out + h + 1, f"{n_windows} windows of {h} steps and something to fit on")
 
@@ -215,6 +215,8 @@ class LeapTS:
     def update(self, df: Any, *, max_steps: int | None = None, progress: Progress | None = None) -> Self:
         """Go on training from the present weights on newer data; the scaling of known series stays.
 
+        The end of every series is held out as by `fit`, to choose the weights and measure the intervals by.
+
         Args:
             df: The data, as for `fit`.
             max_steps: Steps of training; by default a fifth of the first fit's.
@@ -222,7 +224,11 @@ class LeapTS:
         """
         fitted = self._require_fitted()
         self._fitted = continue_fit(
-            fitted, self._read(df, freq=fitted.tail.freq), max_steps=max_steps, progress=progress
+            fitted,
+            self._read(df, freq=fitted.tail.freq),
+            val_size=self.checked().val_size,
+            max_steps=max_steps,
+            progress=progress,
         )
         return self
 
@@ -300,16 +306,7 @@ class LeapTS:
         state = "fitted" if hasattr(self, "_fitted") else "not fitted"
         return f"LeapTS(h={self.h}, input_size={self.input_size}, freq={self.freq!r}; {state})"
 
-    def plain_params(self) -> dict[str, Any]:
-        """The options as files can hold them: numbers, text, and tables of such.
-
-        Raises:
-            ConfigError: Naming the option that cannot be.
-        """
-        plain: dict[str, Any] = to_jsonable_python(self._checked().get_params(), fallback=lambda number: number.item())
-        return plain
-
-    def _checked(self) -> "LeapTS":
+    def checked(self) -> "LeapTS":
         """The same options, each of the type that the signature says: 7 where 7.0 or numpy's 7 was given.
 
         Raises:
@@ -324,6 +321,15 @@ class LeapTS:
             raise ConfigError(f"{name}={getattr(self, str(name))!r} {why}") from None
         return twin
 
+    def plain_params(self) -> dict[str, Any]:
+        """The options as files can hold them: numbers, text, and tables of such.
+
+        Raises:
+            ConfigError: Naming the option that cannot be.
+        """
+        plain: dict[str, Any] = to_jsonable_python(self.checked().get_params(), fallback=lambda number: number.item())
+        return plain
+
     def _keep(self, fitted: Fitted) -> None:
         self._fitted = fitted
 
@@ -332,17 +338,17 @@ class LeapTS:
             raise NotFittedError("this LeapTS is not fitted yet; call fit first, or load a saved model")
         return self._fitted
 
-    def _read(self, df: Any, *, freq: str | int | None = None, fill: Fill | None = None) -> Panel:
+    def _read(self, df: Any, *, freq: str | int | None = None) -> Panel:
         if isinstance(df, Panel):
             return df
-        given = self._checked()
+        given = self.checked()
         options = PanelOptions(
             id_col=given.id_col,
             time_col=given.time_col,
             target_col=given.target_col,
             layout=given.layout,
             freq=given.freq if freq is None else freq,
-            fill=given.fill if fill is None else fill,
+            fill=given.fill,
             duplicates=given.duplicates,
         )
         panel = read_panel(df, options)
@@ -351,7 +357,7 @@ class LeapTS:
         return panel
 
     def _fit_options(self) -> FitOptions:
-        given = self._checked()
+        given = self.checked()
         taken = {given.id_col, given.time_col, given.target_col, CUTOFF}
         if given.alias in taken:
             raise ConfigError(_alias_taken(given.alias))
@@ -404,4 +410,8 @@ def _listed(name: str, values: Any) -> list[Level]:
     """Levels or quantiles as a list, whatever holds them."""
     if isinstance(values, Real):
         raise ConfigError(f"{name}={values} is a single number; give a list of them: {name}=[{values}]")
-    return [] if values is None else [one.item() if isinstance(one, np.generic) else one for one in values]
+    if values is None:
+        return []
+    # By way of its text, a number of single precision is the one that was written: 0.1, not 0.10000000149011612.
+    plain = [float(str(one)) if isinstance(one, np.floating) else one for one in values]
+    return [one.item() if isinstance(one, np.generic) else one for one in plain]

@@ -53,16 +53,14 @@ class Fitted:
         """Whether the level of a window is taken away before it is looked at, and put back afterwards."""
         return self.config.normalization != "none"
 
-    def windows(self, panel: Panel, *, step: int = 1) -> Windows | AlignedWindows:
+    def windows(self, panel: Panel) -> Windows | AlignedWindows:
         """The windows of a panel, standardised, as the model wants them."""
         scaler = self.scaler_for(panel)
         values = _standardised(scaler.from_own_means(panel) if self.forgets_levels else scaler, panel)
         if self.is_joint:
             matrix = values.view(len(panel), -1)
-            return AlignedWindows(matrix, self.config.input_size, self.config.h, step=step)
-        return Windows(
-            values, panel.offsets, self.config.input_size, self.config.h, step=step, pad_short=self.pad_short
-        )
+            return AlignedWindows(matrix, self.config.input_size, self.config.h)
+        return Windows(values, panel.offsets, self.config.input_size, self.config.h, pad_short=self.pad_short)
 
     def places_of(self, names: Sequence[str | int]) -> Int64[Tensor, " names"]:
         """Where each name stands among the model's series; -1 where it is none of them.
@@ -235,4 +233,4 @@ def too_far(series: str | int, value: float) -> str:
 def tail_of(panel: Panel, steps: int) -> Panel:
     """The last steps of every series, in memory of their own."""
     tail = panel.tail(steps)
-    return replace(tail, values=tail.values.clone())
+    return replace(tail, values=tail.values.clone(), carried=None)

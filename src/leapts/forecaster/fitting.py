@@ -19,11 +19,11 @@ from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.data.splits import split_by_sizes
 from leapts.data.validation import require_length
-from leapts.data.windows import AlignedWindows, Windows
+from leapts.data.windows import EveryNth
 from leapts.errors import ConfigError, DataError, TrainingError
 from leapts.files import claimed
 from leapts.forecaster.fitted import Fitted, tail_of
-from leapts.forecaster.picking import Pick, Picked, pick_options
+from leapts.forecaster.picking import Pick, Picked, pick_options, pick_val_size
 from leapts.intervals import ConformalScores, groups_by_series
 from leapts.training import Checkpoint, Progress, TrainingReport, Workers, train, train_taught
 from leapts.training.workers import present_workers, require_same
@@ -69,10 +69,7 @@ def fit_panel(
     workers = workers or present_workers()
     if options.h < 1:
         raise ConfigError(f"h={options.h} is no horizon; forecast at least 1 step")
-    if options.val_size is not None and not (options.val_size == 0 or options.val_size >= options.h):
-        raise ConfigError(
-            f"val_size={options.val_size} holds no window of {options.h} steps; hold out at least {options.h}, or 0"
-        )
+    _require_val_size(options.val_size, options.h)
     if options.input_size is not None and options.input_size < 1:
         raise ConfigError(f"input_size={options.input_size} looks back on nothing; look back on at least 1 step")
     require_length(panel, options.h + 2, f"a horizon of {options.h} and something to look back on")
@@ -136,7 +133,9 @@ def _kept_state(
         yield checkpoint
 
 
-def continue_fit(fitted: Fitted, panel: Panel, *, max_steps: int | None, progress: Progress | None) -> Fitted:
+def continue_fit(
+    fitted: Fitted, panel: Panel, *, val_size: int | None, max_steps: int | None, progress: Progress | None
+) -> Fitted:
     """Train a copy of the fitted model further on newer data."""
     panel = fitted.accepted(panel)
     first = fitted.training
@@ -145,25 +144,47 @@ def continue_fit(fitted: Fitted, panel: Panel, *, max_steps: int | None, progres
     config = TrainingConfig(**{**first.model_dump(), "max_steps": steps, "val_check_steps": checks})
     model = _built(fitted.config, 0, fitted.clusters)
     model.load_state_dict(fitted.model.state_dict())
-    lookback, h = fitted.config.input_size, fitted.config.h
-    val_size = h if int(panel.lengths.min()) >= lookback + 2 * h else 0
-    split = split_by_sizes(panel, val_size=val_size, test_size=0, input_size=lookback)
-    held_out = Pick("val_size", val_size, "an update holds out one horizon where the series are long enough")
+    lookback = fitted.config.input_size
+    held_out = _held_out_by_update(fitted, panel, val_size)
+    split = split_by_sizes(panel, val_size=held_out.value, test_size=0, input_size=lookback)
     updated = replace(
         fitted,
         model=model,
         scaler=fitted.scaler_for(split.train),
         tail=tail_of(panel, lookback),
-        picks=(*(pick for pick in fitted.picks if pick.name != held_out.name), held_out),
+        picks=(
+            *(pick for pick in fitted.picks if pick.name != held_out.name),
+            *((held_out,) if held_out.value != val_size else ()),
+        ),
     )
-    validation = _validation_windows(updated, split.val if val_size else None)
+    validation = _validation_windows(updated, split.val if held_out.value else None)
     report = train(model, updated.windows(split.train), validation, config, progress=progress, beat_start=True)
     updated = replace(updated, report=report)
     if validation is not None:
         return updated.with_scores(calibrated(updated, split.val))
-    # Scores of single series go by the series of the fit; for others, those of all of them together remain.
+    # Scores of single series go by the places of the fit; for others, those of all of them together remain.
     same = fitted.scores is None or fitted.has_series_of(panel)
     return updated.with_scores(fitted.scores if same or fitted.scores is None else fitted.scores.of_last_group())
+
+
+def _held_out_by_update(fitted: Fitted, panel: Panel, given: int | None) -> Pick:
+    """As many steps as a fit to the panel would hold out: intervals need as many windows after an update as before.
+
+    Fewer where the shortest series is too short to be learned from as well.
+    """
+    shortest, h = int(panel.lengths.min()), fitted.config.h
+    _require_val_size(given, h)
+    wanted, reason = pick_val_size(shortest, h) if given is None else (given, "as given")
+    room = shortest - h - (1 if fitted.pad_short else fitted.config.input_size)
+    if wanted <= room:
+        return Pick("val_size", wanted, reason)
+    reason = f"the shortest series has {shortest} values: too few to hold out {wanted}"
+    return Pick("val_size", room if room >= h else 0, reason)
+
+
+def _require_val_size(val_size: int | None, h: int) -> None:
+    if val_size is not None and val_size != 0 and val_size < h:
+        raise ConfigError(f"val_size={val_size} holds no window of {h} steps; hold out at least {h}, or 0")
 
 
 def calibrated(fitted: Fitted, panel: Panel) -> ConformalScores:
@@ -171,16 +192,15 @@ def calibrated(fitted: Fitted, panel: Panel) -> ConformalScores:
 
     Series with windows enough are measured each for itself, otherwise all together in units of their deviation.
     """
-    windows = fitted.windows(panel)
-    variates = len(panel) if fitted.is_joint else 1
-    index = torch.arange(0, len(windows), _step(len(windows) * variates, _MOST_CALIBRATION_ROWS, panel.freq))
+    windows = _some_windows(fitted, panel, _MOST_CALIBRATION_ROWS)
     errors, owners = [], []
-    for some in index.split(max(1, 8192 // variates)):
+    for some in torch.arange(len(windows)).split(max(1, 8192 // _rows_a_window(fitted, panel))):
         batch = windows.gather(some)
         errors.append((fitted.model.forecast(batch.history).values - batch.future).flatten(0, 1))
         owners.append(windows.series_of(some))
-    residuals, series = torch.cat(errors), torch.cat(owners)
-    if fitted.has_series_of(panel):
+    places = fitted.places_of(panel.series)
+    residuals, series = torch.cat(errors), places[torch.cat(owners)]
+    if torch.equal(places.sort().values, torch.arange(len(fitted.tail))):
         own = groups_by_series(torch.bincount(series, minlength=len(panel)), fitted.config.h)
         if int(own.max()) > 0:
             # One group for each series, and after them one for series that were not there.
@@ -219,28 +239,38 @@ def _clusters(panel: Panel, scaler: Scaler, config: ModelConfig, seed: int) -> t
     return tuple(cluster_variates(series, config.clusters, torch.Generator().manual_seed(seed)).tolist())
 
 
-def _validation_windows(fitted: Fitted, panel: Panel | None) -> Windows | AlignedWindows | None:
+def _validation_windows(fitted: Fitted, panel: Panel | None) -> EveryNth | None:
     if panel is None:
         return None
     try:
-        windows = fitted.windows(panel)
+        return _some_windows(fitted, panel, _MOST_VALIDATION_ROWS)
     except DataError:
         if not fitted.pad_short:
             raise
         return None
-    rows = len(windows) * (len(panel) if fitted.is_joint else 1)
-    step = _step(rows, _MOST_VALIDATION_ROWS, panel.freq)
-    return windows if step == 1 else fitted.windows(panel, step=step)
 
 
-def _step(rows: int, most: int, freq: str | int) -> int:
+def _some_windows(fitted: Fitted, panel: Panel, most_rows: int) -> EveryNth:
+    """As many windows of a panel as make at most so many rows."""
+    windows = fitted.windows(panel)
+    # Windows of single series are numbered one series after the other.
+    a_series = 1 if fitted.is_joint else max(1, len(windows) // len(panel))
+    rows = len(windows) * _rows_a_window(fitted, panel)
+    return EveryNth(windows, _step(rows, most_rows, seasonal_period(panel.freq) * a_series))
+
+
+def _step(rows: int, most: int, cycles: int) -> int:
     """Every how many windows one is taken, so that at most so many rows are.
 
-    Never in step with the season: windows that all begin at the same hour would tell of that hour alone.
+    Never in step with the season or the series, whose product is given: windows that all begin at the same hour, or are
+    each the first of their series, would tell of those alone.
     """
-    season = seasonal_period(freq)
     steps = count(max(1, math.ceil(rows / most)))
-    return next(step for step in steps if step == 1 or math.gcd(step, season) == 1)
+    return next(step for step in steps if step == 1 or math.gcd(step, cycles) == 1)
+
+
+def _rows_a_window(fitted: Fitted, panel: Panel) -> int:
+    return len(panel) if fitted.is_joint else 1
 
 
 def _fingerprint(panel: Panel, picked: Picked) -> str:

@@ -20,13 +20,14 @@ from leapts.assembly import build_model
 from leapts.config import ModelConfig, TrainingConfig
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
+from leapts.data.wording import quoted
 from leapts.errors import LeapTSError, ModelFileError
 from leapts.files import write_folder
 from leapts.forecaster.card import model_card
 from leapts.forecaster.contents import (
-    LARGEST_CONFIG,
     Contents,
     laid_out,
+    largest_config,
     parse,
     regular_file,
     require_numbers,
@@ -68,7 +69,14 @@ def save(fitted: Fitted, params: dict[str, Any], path: Path) -> None:
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
     }
     config["sha256"] = _digest(config)
-    write_folder(path, {CONFIG: laid_out(config), WEIGHTS: weights, CARD: model_card(fitted).encode()})
+    content = laid_out(config)
+    if len(content) > largest_config(len(weights)):
+        longest = max(map(str, tail.series), key=len)
+        raise ModelFileError(
+            f"the names of the {len(tail)} series are too long to be kept (the longest, {quoted(longest)}, has "
+            f"{len(longest):,} characters); give them shorter ones, and fit again"
+        )
+    write_folder(path, {CONFIG: content, WEIGHTS: weights, CARD: model_card(fitted).encode()})
 
 
 def require_place(path: Path) -> None:
@@ -121,7 +129,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         raise ModelFileError(f"{path} {what}; give the folder that a fit wrote")
     file = path / CONFIG
     weights = path / WEIGHTS
-    content = regular_file(file, max(LARGEST_CONFIG, weights.stat().st_size if weights.is_file() else 0))
+    content = regular_file(file, largest_config(weights.stat().st_size if weights.is_file() else 0))
     config = parse(content, file)
     if config["schema"] > SCHEMA:
         raise ModelFileError(

@@ -68,9 +68,10 @@ def pick_options(
         name: {"kind": model[name]} for name in ("mixing", "scheduling", "state") if isinstance(model.get(name), str)
     }
     model = {**model, **parts}
+    training = _typed(training)
     chooser = _Chooser()
     shortest = int(panel.lengths.min())
-    val = chooser.given_or("val_size", val_size, *_val_size(shortest, h))
+    val = chooser.given_or("val_size", val_size, *pick_val_size(shortest, h))
     lookback = chooser.given_or("input_size", input_size, *_input_size(panel, h, shortest - val))
     options: dict[str, Any] = {"h": h, "input_size": lookback, **model}
     known = panel.head(-val) if val else panel
@@ -130,10 +131,18 @@ def _tells_variates_apart(model: Mapping[str, Any]) -> bool:
     mixing, state = model.get("mixing") or {}, model.get("state") or {}
     kind = mixing.get("kind") if isinstance(mixing, Mapping) else getattr(mixing, "kind", None)
     clusters = state.get("clusters", 1) if isinstance(state, Mapping) else getattr(state, "clusters", 1)
-    return kind not in (None, "none") or bool(model.get("variate_identity")) or clusters > 1
+    return kind not in (None, "none") or bool(model.get("variate_identity")) or clusters != 1
 
 
-def _val_size(shortest: int, h: int) -> tuple[int, str]:
+def _typed(training: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given, each option of its type; the picks reckon with some of them."""
+    given = {name: value for name, value in training.items() if value is not None}
+    picked = {"max_steps": 1, "batch_size": 1, "val_check_steps": 1}  # which are not given, perhaps
+    return TrainingConfig(**{**picked, **given}).model_dump(include=set(given))
+
+
+def pick_val_size(shortest: int, h: int) -> tuple[int, str]:
+    """How many steps at the end of every series to hold out, and why."""
     if shortest >= 10 * h:
         return max(h, shortest // 10), "a tenth of the shortest series"
     if shortest > 3 * h:

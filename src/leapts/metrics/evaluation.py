@@ -223,7 +223,7 @@ def _history_scale(
             f"{names[int(missing[0])].as_py()!r}, from before its first scored {time_col}; pass the history of every "
             f"series, with {time_col} counted as in the scored frame"
         )
-    values = _numbers(history, target_col, "the training frame")[kept]
+    values = _numbers(history, target_col, "the training frame", kept)
     if not _is_ordered(owner, past):
         order = np.lexsort((past, owner))
         owner, past, values = owner[order], past[order], values[order]
@@ -269,11 +269,12 @@ def _arrow(table: nw.DataFrame[Any], column: str) -> pa.Array:
     return array
 
 
-def _numbers(table: nw.DataFrame[Any], column: str, what: str) -> FloatArray:
+def _numbers(table: nw.DataFrame[Any], column: str, what: str, rows: IntArray | None = None) -> FloatArray:
     series = table.get_column(column)
     if not series.dtype.is_numeric():
         raise DataError(f"{what}: column {column!r} holds {series.dtype}, not numbers; convert it")
     values = series.cast(nw.Float64).to_numpy()
+    values = values if rows is None else values[rows]
     bad = int((~np.isfinite(values)).sum())
     if bad:
         raise DataError(f"{what}: column {column!r} has {bad} missing or infinite values; drop or fill those rows")

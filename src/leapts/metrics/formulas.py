@@ -70,10 +70,10 @@ def owa(smape: float, mase: float, naive2_smape: float, naive2_mase: float) -> f
         naive2_smape: Of Naive2, over the same series.
         naive2_mase: Of Naive2, over the same series.
     """
-    if not (naive2_smape > 0 and naive2_mase > 0):
+    if not (0 < naive2_smape < np.inf and 0 < naive2_mase < np.inf):
         raise DataError(
-            f"Naive2 scores SMAPE {naive2_smape:g} and MASE {naive2_mase:g}, and nothing is relative to an exact "
-            "forecast; compare SMAPE and MASE themselves"
+            f"Naive2 scores SMAPE {naive2_smape:g} and MASE {naive2_mase:g}, and nothing is relative to that; "
+            "compare SMAPE and MASE themselves"
         )
     return (smape / naive2_smape + mase / naive2_mase) / 2
 
@@ -136,6 +136,10 @@ def _pair(actual: Values, forecast: Values) -> tuple[FloatArray, FloatArray]:
         raise DataError(f"actuals of shape {list(y.shape)} and forecasts of shape {list(f.shape)}; make them the same")
     if y.size == 0:
         raise DataError(f"there is nothing to score: the actuals have shape {list(y.shape)}")
+    for what, values in (("an actual", y), ("a forecast", f)):
+        if not np.isfinite(values).all():
+            place = [int(axis) for axis in np.argwhere(~np.isfinite(values))[0]]
+            raise DataError(f"{what} is missing or infinite, at {place}; score only what is known and forecast")
     return y, f
 
 

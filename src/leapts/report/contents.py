@@ -81,7 +81,7 @@ class ReportContents:
 
     def actual(self, cutoff: Cutoff) -> Floats:
         """What followed a cutoff, [its series, steps known], at most `h` steps."""
-        known = min(cutoff.after, self.model.h)
+        known = min(cutoff.after, self.fitted.config.h)
         ends = self.panel.offsets[1:].numpy()[cutoff.rows]
         places = (ends - cutoff.after)[:, None] + np.arange(known)
         actual: Floats = _numpy(self.panel.values)[places]
@@ -89,8 +89,8 @@ class ReportContents:
 
     def last_value(self, cutoff: Cutoff) -> Floats:
         """The last value before a cutoff, of each of its series."""
-        ends = self.panel.offsets[1:].numpy()[cutoff.rows]
-        last: Floats = _numpy(self.panel.values)[ends - cutoff.after - 1]
+        history = cutoff.forecast.panel
+        last: Floats = _numpy(history.values[history.offsets[1:] - 1])
         return last
 
 
@@ -118,7 +118,8 @@ def collect(
     Raises:
         DataError: When the data cannot be used, or is too short for a single forecast.
     """
-    fitted, h = model.fitted_, model.h
+    fitted = model.fitted_
+    h = fitted.config.h
     step = h if step_size is None else step_size
     if step < 1 or (cutoffs is not None and cutoffs < 1) or most_series < 1:
         raise ConfigError(f"cutoffs={cutoffs}, step_size={step} and most_series={most_series} must be at least 1")
@@ -162,7 +163,8 @@ def _take_cutoffs(
         if not enough.any() or (fitted.is_joint and not enough.all()):
             continue
         some = panel if enough.all() else panel.select([panel.series[place] for place in np.flatnonzero(enough)])
-        forecast = _of_series(fitted.forecast(some.head(-after) if after else some, "leaps"), index)
+        known = some.without_lookahead().head(-after) if after else some
+        forecast = _of_series(fitted.forecast(known, "leaps"), index)
         rows = np.array([index[name] for name in forecast.panel.series], dtype=np.int64)
         taken.append(Cutoff(after=after, rows=rows, forecast=forecast))
     if not taken:

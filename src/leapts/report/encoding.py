@@ -31,7 +31,7 @@ def encoded(contents: ReportContents) -> dict[str, Any]:
     clocks: list[list[int]] = []
     return {
         "version": __version__,
-        "h": contents.model.h,
+        "h": contents.fitted.config.h,
         "lookback": fitted.config.input_size,
         "freq": str(panel.freq),
         "dates": panel.first.dtype.kind == "M",
@@ -62,7 +62,7 @@ def to_script_json(value: Any) -> str:
 
 def _longest(contents: ReportContents) -> list[int]:
     """How long a leap of each scale may be, unless it is the last one allowed."""
-    fusion, h = contents.fitted.model.fusion, contents.model.h
+    fusion, h = contents.fitted.model.fusion, contents.fitted.config.h
     longest = list(fusion.rollout.scheduler.grid.longest) if isinstance(fusion, GatedFusion) else []
     return [h] * (len(SCALE_NAMES) - len(longest)) + longest
 
@@ -88,7 +88,8 @@ class _Grid:
 def _series(contents: ReportContents, clocks: list[list[int]]) -> list[dict[str, Any]]:
     panel = contents.panel
     starts, values = panel.offsets.numpy(), panel.values.double().numpy()
-    stamps, ahead = _wall_clock(panel.stamps(), panel.zone), _wall_clock(panel.future(contents.model.h), panel.zone)
+    stamps = _wall_clock(panel.stamps(), panel.zone)
+    ahead = _wall_clock(panel.future(contents.fitted.config.h), panel.zone)
     known_clocks: dict[tuple[int, ...], int] = {}
     grids, records = [], []
     for row, name in enumerate(panel.series):

@@ -114,12 +114,12 @@ def measure_schedules(contents: ReportContents) -> Schedules | None:
 def _scored(contents: ReportContents) -> Iterator[_Scored]:
     """The windows that are known to their end."""
     for cutoff in contents.cutoffs:
-        if cutoff.after < contents.model.h:
+        if cutoff.after < contents.fitted.config.h:
             continue
         forecast = cutoff.forecast
         final = _off(contents, cutoff, _array(forecast.values))
         coarse = final if forecast.coarse is None else _off(contents, cutoff, _array(forecast.coarse))
-        last = _off(contents, cutoff, contents.last_value(cutoff)[:, None].repeat(contents.model.h, axis=1))
+        last = _off(contents, cutoff, contents.last_value(cutoff)[:, None].repeat(contents.fitted.config.h, axis=1))
         for place, row in enumerate(cutoff.rows):
             kind, group = _kind(contents, int(row), cutoff.after), int(contents.groups[row])
             yield _Scored(kind, group, final[place], coarse[place], last[place])

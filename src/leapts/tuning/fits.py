@@ -36,8 +36,8 @@ class Outcome:
 
     Attributes:
         number: The candidate's.
-        looks: The error at each look at the validation windows.
-        validation: The least of them; none where the fit was cut short or diverged.
+        looks: The error at each look at the validation windows; teachers' come first.
+        validation: The least of the model's own; none where the fit was cut short or diverged.
         diverged: Whether it did.
     """
 

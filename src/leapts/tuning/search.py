@@ -112,9 +112,9 @@ def tune(
     if trials < 1:
         raise ConfigError(f"trials={trials} tries nothing; try at least 1")
     panel = model.read(df)
-    space = Space.of(model, panel)
-    with _quiet(optuna):
-        search = _Search(optuna, _opened(optuna, study, space), space)
+    space = Space.of(model.checked(), panel)
+    with _quiet(optuna), _storage(optuna, study) as storage:
+        search = _Search(optuna, _opened(optuna, storage, study, space), space)
         search.run(engine or FitHere(progress), panel, trials, on_trial)
         finished = search.finished()
         if not any(trial.state is optuna.trial.TrialState.COMPLETE for trial in finished):
@@ -217,15 +217,33 @@ def _quiet(optuna: Any) -> Iterator[None]:
         optuna.logging.set_verbosity(level)
 
 
-def _opened(optuna: Any, path: str | Path | None, space: Space) -> Any:
-    """A new study, or the one the file holds."""
+@contextmanager
+def _storage(optuna: Any, path: str | Path | None) -> Iterator[Any]:
+    """Where a study is kept: in its file, which is closed in the end, or nowhere.
+
+    The file is opened by its path: within an address, a question mark in its name would begin options.
+    """
     if path is not None and not Path(path).parent.is_dir():
         raise ConfigError(f"the folder {Path(path).parent} does not exist; make it first")
     if path is not None and Path(path).exists() and not Path(path).read_bytes()[:16].startswith(b"SQLite format 3"):
         raise ConfigError(f"{path} is not a study: it is no SQLite file; choose another name")
+    if path is None:
+        yield None
+        return
+    opened = partial(sqlite3.connect, Path(path), check_same_thread=False)
+    storage = optuna.storages.RDBStorage("sqlite:///study", engine_kwargs={"creator": opened})
+    try:
+        yield storage
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()
+
+
+def _opened(optuna: Any, storage: Any, path: str | Path | None, space: Space) -> Any:
+    """A new study, or the one the file holds."""
     search = optuna.create_study(
         study_name=_STUDY,
-        storage=None if path is None else _stored(optuna, Path(path)),
+        storage=storage,
         pruner=optuna.pruners.MedianPruner(_TRIALS_TO_COMPARE_WITH, _LOOKS_TO_WAIT),
         direction="minimize",
         load_if_exists=True,
@@ -238,12 +256,6 @@ def _opened(optuna: Any, path: str | Path | None, space: Space) -> Any:
         # Its process was ended before it could be told.
         search.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     return search
-
-
-def _stored(optuna: Any, path: Path) -> Any:
-    """A study's file, opened by its path: within an address, a question mark in its name would begin options."""
-    opened = partial(sqlite3.connect, path, check_same_thread=False)
-    return optuna.storages.RDBStorage("sqlite:///study", engine_kwargs={"creator": opened})
 
 
 def _trial(optuna: Any, number: int, trial: Any) -> Trial:
