@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from leapts import files
 from leapts.errors import FolderInUseError
-from leapts.files import claimed, move_file, write_file, write_folder
+from leapts.files import claimed, move_file, try_writing, write_file, write_folder
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
@@ -21,6 +22,42 @@ def test_a_file_is_replaced(tmp_path: Path) -> None:
     write_file(tmp_path / "a", b"old")
     write_file(tmp_path / "a", b"new")
     assert _contents(tmp_path) == {"a": b"new"}
+
+
+def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "latest").symlink_to("a")
+    for content in (b"first", b"second"):  # before and after there is something that it leads to
+        write_file(tmp_path / "latest", content)
+        assert (tmp_path / "latest").is_symlink()
+        assert (tmp_path / "a").read_bytes() == content
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files there have no such modes")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+def test_who_may_read_a_file_may_read_the_new_one(mode: int, tmp_path: Path) -> None:
+    write_file(tmp_path / "a", b"old")
+    (tmp_path / "a").chmod(mode)
+    write_file(tmp_path / "a", b"new")
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_written_into(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try_writing(tmp_path / "pipe")
+    write_file(tmp_path / "pipe", b"content")
+    assert os.read(reader, 100) == b"content"
+    os.close(reader)
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_trying_leaves_nothing_and_names_what_was_asked_for(tmp_path: Path) -> None:
+    try_writing(tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(OSError, match="nowhere") as caught:
+        try_writing(tmp_path / "nowhere" / "a")
+    assert caught.value.filename == str(tmp_path / "nowhere" / "a")
 
 
 def test_a_folder_is_replaced_with_all_it_held(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from leapts import LeapTS
+from leapts import ConfigError, LeapTS
 from leapts.tracking import MlflowLog, TensorBoardLog, together
 from leapts.training import TrainingStep
 from tests.forecaster.frames import make_forecaster, make_frame
@@ -77,3 +77,20 @@ def test_mlflow_is_told_of_losses_and_looks(monkeypatch: pytest.MonkeyPatch) -> 
         log(TrainingStep(step, 20, 0.5, None, None))
     assert [(step, run) for _, step, run in told] == [(10, "a run")]
     assert list(told[0][0].values()) == [0.5]
+
+
+def test_mlflow_makes_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    runs = [types.SimpleNamespace(info=types.SimpleNamespace(run_id="active")), None]
+
+    def log_metrics(_: dict[str, float], *, step: int, run_id: str) -> None:
+        assert step == 1
+        told.append(run_id)
+
+    stub = types.SimpleNamespace(active_run=lambda: runs.pop(0), log_metrics=log_metrics)
+    monkeypatch.setitem(sys.modules, "mlflow", stub)
+    log = MlflowLog()
+    log(TrainingStep(1, 20, 0.5, None, None))
+    with pytest.raises(ConfigError, match="no MLflow run is active"):
+        log(TrainingStep(20, 20, 0.5, None, None))
+    assert told == ["active"]

@@ -147,6 +147,13 @@ def test_a_study_is_closed_in_the_end(frame: pd.DataFrame, tmp_path: Path) -> No
     assert study not in still_open
 
 
+def test_a_study_that_cannot_be_opened_is_named(frame: pd.DataFrame, tmp_path: Path) -> None:
+    damaged = tmp_path / "search.db"
+    damaged.write_bytes(b"SQLite format 3\0" + b"junk" * 100)
+    with pytest.raises(ConfigError, match=r"search\.db cannot be used as a study"):
+        tune(quick(), frame, trials=1, study=damaged)
+
+
 def test_a_study_of_other_data_is_refused(frame: pd.DataFrame, tmp_path: Path) -> None:
     study = tmp_path / "search.db"
     tune(quick(), frame, trials=1, study=study)

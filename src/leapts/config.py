@@ -6,7 +6,8 @@ into a model.
 
 import json
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import tomli_w
@@ -36,7 +37,7 @@ class RootOptions(Options):
             try:
                 super().__init__(**options)
             except ValidationError as error:
-                raise ConfigError(_explain(error)) from None
+                raise ConfigError(_explain(error, type(self).model_fields)) from None
 
 
 class MlpMixing(Options):
@@ -218,12 +219,15 @@ def _parsed(parse: Callable[[str], Any], text: str, language: str) -> dict[str, 
     return options
 
 
-def _explain(error: ValidationError) -> str:
+def _explain(error: ValidationError, known: Collection[str]) -> str:
     """One line for each wrong option: its name, what is wrong, and the value given."""
     lines = []
     for problem in error.errors():
         name = ".".join(str(part) for part in problem["loc"])
         message = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            near = get_close_matches(name, known, n=1)
+            message = f"there is no such option; did you mean {near[0]}?" if near else "there is no such option"
         given = "" if problem["type"] in ("missing", "value_error") else f" (given: {problem['input']!r})"
         lines.append(f"{name}: {message}{given}" if name else message)
     return "; ".join(lines)

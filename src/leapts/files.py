@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -22,18 +23,45 @@ _CANNOT |= {errno.EACCES, errno.EPERM} if os.name == "nt" else set()
 def write_file(target: Path, content: bytes) -> None:
     """Put the content in place: written beside the target, synced, and moved there in one step.
 
+    A link stays a link, and who may read a file that is there may read the new one. Into a pipe, or what else is no
+    ordinary file, the content is written as it is.
+
     Raises:
         OSError: Naming the target, which is then as it was.
     """
-    temporary = _beside(target)
     with _blamed_on(target):
+        place = target.resolve()
+        if _is_special(place):
+            place.write_bytes(content)
+            return
+        temporary = _beside(place)
         try:
             _write_synced(temporary, content)
-            temporary.replace(target)
+            if place.exists():
+                temporary.chmod(stat.S_IMODE(place.stat().st_mode))
+            temporary.replace(place)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-    _sync_what_is_done(target.parent)
+    _sync_what_is_done(place.parent)
+
+
+def try_writing(target: Path) -> None:
+    """See whether a file could be put in place there, and leave none.
+
+    Raises:
+        OSError: Naming the target.
+    """
+    with _blamed_on(target):
+        place = target.resolve()
+        if not _is_special(place):
+            temporary = _beside(place)
+            temporary.touch(exist_ok=False)
+            temporary.unlink()
+
+
+def _is_special(place: Path) -> bool:
+    return place.exists() and not place.is_file() and not place.is_dir()
 
 
 def write_folder(target: Path, files: Mapping[str, bytes]) -> None:

@@ -3,10 +3,10 @@
 Neither makes a run, an experiment or a server of its own: they write where they are told, while training goes on.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from leapts.errors import ConfigError
 from leapts.training import Progress, TrainingStep
 
 EVERY = 10
@@ -50,7 +50,7 @@ class MlflowLog:
     """Writes loss and validation error as metrics of an MLflow run.
 
     Args:
-        run_id: The run; by default the one that is active when training begins, as inside `with mlflow.start_run()`.
+        run_id: The run; by default the one that is active, as inside `with mlflow.start_run()`.
         every: Steps between two losses; every look at the validation windows is written.
     """
 
@@ -59,14 +59,23 @@ class MlflowLog:
             import mlflow
         except ImportError as error:
             raise ImportError("the MLflow log needs: pip install 'leapts[mlflow]'") from error
-        self._log: Callable[..., object] = mlflow.log_metrics
+        self._mlflow: Any = mlflow
         self._run_id = run_id
         self._every = every
 
     def __call__(self, step: TrainingStep) -> None:
-        """After every step of training."""
+        """After every step of training.
+
+        Raises:
+            ConfigError: When no run was given, and none is active. MLflow would make one.
+        """
         if values := _worth_writing(step, self._every):
-            self._log(values, step=step.step, run_id=self._run_id)
+            self._mlflow.log_metrics(values, step=step.step, run_id=self._run_id or self._active_run())
+
+    def _active_run(self) -> str:
+        if (run := self._mlflow.active_run()) is None:
+            raise ConfigError("no MLflow run is active; fit within mlflow.start_run(), or give MlflowLog a run_id")
+        return str(run.info.run_id)
 
 
 def together(*callbacks: Progress) -> Progress:

@@ -15,7 +15,7 @@ from sktime.utils.estimator_checks import check_estimator
 
 import leapts
 from leapts.adapters.sktime import LeapTSForecaster, _half_widths
-from leapts.errors import ConfigError
+from leapts.errors import ConfigError, DataError
 from leapts.intervals import ConformalScores
 from tests.forecaster.frames import LOOKBACK, H, make_frame
 
@@ -130,17 +130,28 @@ def test_an_update_with_training_goes_on_from_the_present_weights() -> None:
     assert list(forecaster.predict().loc["a"].index) == list(pd.date_range("2024-06-09", periods=H))
 
 
-def test_an_update_keeps_the_intervals_that_more_windows_speak_for() -> None:
+def test_an_update_measures_the_intervals_by_as_many_windows() -> None:
     panel = make_panel()
     early, late = panel.groupby("unique_id").head(150), panel.groupby("unique_id").tail(10)
     forecaster = LeapTSForecaster(**OPTIONS, **SMALL, val_size=40).fit(early, fh=FH)
-    before = forecaster.predict_interval(coverage=[0.9])
-    after = forecaster.update(late).predict_interval(coverage=[0.9])
 
-    def widths(intervals: pd.DataFrame) -> pd.Series:
-        return intervals["y", 0.9, "upper"] - intervals["y", 0.9, "lower"]
+    def windows() -> list[int]:
+        scores = forecaster.forecaster_.fitted_.scores
+        assert scores is not None
+        counts: list[int] = scores.counts.tolist()
+        return counts
 
-    np.testing.assert_allclose(widths(before), widths(after), rtol=1e-6)
+    before = windows()
+    forecaster.update(late)
+    assert windows() == before
+
+
+def test_an_update_that_can_hold_windows_out_measures_the_intervals_by_those() -> None:
+    series = make_wide()["a"]
+    forecaster = LeapTSForecaster(**OPTIONS, **SMALL).fit(series.iloc[: 2 * H], fh=FH)
+    assert forecaster.intervals_from_ == "training windows"
+    forecaster.update(series.iloc[2 * H :])
+    assert forecaster.intervals_from_ == "held-out windows"
 
 
 def test_a_horizon_that_the_data_have_reached_is_refused() -> None:
@@ -172,3 +183,12 @@ def test_categories_without_a_series_are_none() -> None:
     frame["unique_id"] = pd.Categorical(frame["unique_id"], categories=["a", "b", "c", "nobody"])
     forecaster = LeapTSForecaster(**OPTIONS, **SMALL).fit(frame.set_index(["unique_id", "ds"]), fh=FH)
     assert len(forecaster.predict()) == 3 * H
+
+
+def test_missing_periods_are_refused() -> None:
+    y = pd.Series(np.arange(60.0), index=pd.period_range("2020-01", periods=60, freq="M"), name="y")
+    with pytest.raises(DataError, match="the series has no value for 2022-03"):
+        LeapTSForecaster(**OPTIONS, **SMALL).fit(y.drop(y.index[26:32]), fh=FH)
+    both = pd.concat({"a": y, "b": y.drop(y.index[26:32])}, names=["shop", "month"]).to_frame()
+    with pytest.raises(DataError, match="instance 'b' has no value for 2022-03"):
+        LeapTSForecaster(**OPTIONS, **SMALL).fit(both, fh=FH)

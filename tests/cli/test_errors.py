@@ -62,6 +62,15 @@ INPUT: dict[str, tuple[list[object], str]] = {
     "a configuration that misspells": (_fit("waves.csv", "--config", "typo.toml"), "did you mean max-steps?"),
     "a configuration of the wrong kind": (_fit("waves.csv", "--config", "kind.toml"), "a single value"),
     "a model option there is not": (_fit("waves.csv", "--config", "model.toml"), "hiden_size"),
+    "a switch for a number": (_fit("waves.csv", "--config", "switch.toml"), "max-steps is no switch"),
+    "state inside the model": ([*_fit("waves.csv"), "--checkpoint", "m/state"], "which holds the model alone"),
+    "a forecast over its data": (["predict", "model", "waves.csv", "-o", "./waves.csv"], "would be lost"),
+    "a trace over its data": (["predict", "model", "waves.csv", "--trace", "waves.csv"], "would be lost"),
+    "a back-test over its data": (["backtest", "waves.csv", "--horizon", 6, "-o", "waves.csv"], "would be lost"),
+    "a column of a baseline's name": (
+        ["backtest", "naive.csv", "--horizon", 6, "--target-col", "SeasonalNaive", *FEW_STEPS],
+        "has the name of another column",
+    ),
     "a scenario there is not": (["datasets", "make", "ETTh1", "--out", "x.csv"], "Scenario1"),
     "nowhere to fetch to": (["datasets", "fetch", "ETTh1"], "--to"),
     "nothing to fetch": (["datasets", "fetch", "Scenario1", "--to", "."], "no download"),
@@ -82,6 +91,8 @@ def workplace(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> P
     (tmp_path / "hourly.csv").write_text("ds,y\n" + "".join(f"2024-01-01 {h:02d}:00,{h}\n" for h in range(24)))
     (tmp_path / "typo.toml").write_text("max-step = 3\n")
     (tmp_path / "kind.toml").write_text("max-steps = [3]\n")
+    (tmp_path / "switch.toml").write_text("max-steps = true\n")
+    (tmp_path / "naive.csv").write_text(table().replace(",y", ",SeasonalNaive", 1))
     (tmp_path / "model.toml").write_text("[model]\nhiden_size = 3\n")
     return tmp_path
 
@@ -128,6 +139,14 @@ def test_a_place_that_cannot_be_written_to_is_found_before_training(leapts: Leap
     result = leapts("fit", "waves.csv", "--horizon", 6, "--out", "file/model", "--max-steps", 10**6)
     assert result.code == 2
     assert "file" in result.error_line
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there no file can be made, whoever asks")
+@pytest.mark.usefixtures("workplace")
+def test_a_folder_that_takes_no_files_is_found_before_the_work(leapts: Leapts) -> None:
+    for option in (["-o", "/proc/x.csv"], ["--report", "/proc/x.html"]):
+        result = leapts("backtest", "waves.csv", "--horizon", 6, "--max-steps", 10**6, *option)
+        assert (result.code, "choose another folder" in result.error_line) == (2, True)
 
 
 @pytest.mark.parametrize("option", [["--threads", 2], ["--safe-cells"]])

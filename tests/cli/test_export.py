@@ -29,7 +29,11 @@ def test_the_file_goes_beside_the_model_unless_told_otherwise(leapts: Leapts, da
 
 
 def test_what_cannot_be_written_is_said_before_the_work(leapts: Leapts, model: Path, tmp_path: Path) -> None:
-    for out, message in ((tmp_path / "no" / "where.pt2", "make it first"), (tmp_path, "is a folder")):
+    for out, message in (
+        (tmp_path / "no" / "where.pt2", "make it first"),
+        (tmp_path, "is a folder"),
+        (model / "x.pt2", "holds the model"),
+    ):
         result = leapts("export", model, "--format", "pt2", "--out", out)
         assert result.code == 2
         assert message in result.error_line

@@ -64,10 +64,16 @@ def test_no_model_sees_across_a_gap_what_its_cutoff_hides() -> None:
 
 
 @pytest.mark.parametrize("alias", ["LeapTS", "Naive"])
-def test_models_of_one_name_are_refused(alias: str) -> None:
+def test_baselines_of_one_name_or_the_models_are_refused(alias: str) -> None:
     baselines = [SeasonalNaive(7), SeasonalNaive(14)] if alias == "LeapTS" else [Naive()]
-    with pytest.raises(ConfigError, match="two models are called"):
+    with pytest.raises(ConfigError, match="has the name of another column"):
         compare(LeapTS(H, 8, alias=alias), read_panel(waves()), baselines, n_windows=1, season=7)
+
+
+@pytest.mark.parametrize("name", ["y", "ds", "unique_id", "cutoff", "LeapTS-lo-80"])
+def test_a_baseline_takes_no_other_columns_place(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"'{name}' has the name of another column"):
+        compare(LeapTS(H, 8), read_panel(waves()), [Naive(name)], n_windows=1, season=7, level=[80])
 
 
 def test_scores_are_of_the_frame() -> None:

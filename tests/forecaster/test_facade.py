@@ -315,7 +315,10 @@ def test_before_fitting_there_is_nothing_to_ask_for() -> None:
     ("call", "message"),
     [
         (lambda: LeapTS(0).fit(make_frame()), "h=0 is no horizon"),
-        (lambda: make_forecaster(model={"hidden": 3}).fit(make_frame()), "hidden: Extra inputs are not permitted"),
+        (
+            lambda: make_forecaster(model={"hidden": 3}).fit(make_frame()),
+            "hidden: there is no such option; did you mean hidden_size?",
+        ),
         (lambda: make_forecaster(learning_rate=-1).fit(make_frame()), "learning_rate:.*greater than 0"),
         (lambda: make_forecaster().fit(make_frame(), resume=True), "resume=True needs checkpoint_dir"),
         (lambda: make_forecaster().cross_validation(make_frame(), n_windows=0), "n_windows=0"),

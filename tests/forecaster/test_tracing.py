@@ -42,6 +42,15 @@ def test_the_rows_are_the_same_in_every_kind(trace: Trace, kind: Any) -> None:
     assert leaps_of(frame).rows() == leaps_of(trace).rows()
 
 
+@pytest.mark.parametrize("name", ["cutoff", "leap", "scale", "p_long"])
+def test_names_of_series_are_not_written_over(name: str) -> None:
+    frame = make_frame().rename(columns={"unique_id": name})
+    model = make_forecaster(id_col=name, max_steps=1, **APART).fit(frame)
+    assert name in model.predict().columns
+    with pytest.raises(ConfigError, match=f"a trace has a column '{name}' of its own"):
+        model.predict(return_trace=True)
+
+
 def test_another_kind_is_refused(trace: Trace) -> None:
     with pytest.raises(ConfigError, match="no kind 'spark'"):
         trace.to_frame("spark")  # type: ignore[arg-type]

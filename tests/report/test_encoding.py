@@ -30,17 +30,20 @@ def _decoded(grid: _Grid, row: str) -> np.ndarray:
 )
 def test_numbers_keep_a_thousandth_of_a_deviation(values: list[float], level: float, size: float) -> None:
     array = np.array(values) * size + level
-    grid = _Grid(array)
+    grid = _Grid(array, 1e300)
     spread = array.std() or abs(array.mean()) or 1.0
     error = np.abs(_decoded(grid, grid.row(array)) - array).max()
     assert error <= 0.51 * spread / 1000 + 1e-9 * np.abs(array).max()
 
 
-@pytest.mark.parametrize("value", [0.1, -3e7, 0.0])
-def test_a_constant_series_leaves_room_for_its_forecast(value: float) -> None:
-    grid = _Grid(np.full(28, value))
-    ahead = np.array([0.224, 0.004, 0.312, 0.630]) * (abs(value) or 1.0)
-    assert _decoded(grid, grid.row(ahead)) == pytest.approx(ahead, abs=1e-3 * (abs(value) or 1.0))
+@pytest.mark.parametrize(
+    ("value", "deviation", "size"),
+    [(0.1, 1.0, 0.1), (-3e7, 1e9, 3e7), (0.0, 1.0, 1.0), (1000.0, 0.6, 0.6), (0.0, 4e-5, 4e-5)],
+)
+def test_a_constant_history_leaves_room_for_its_forecast(value: float, deviation: float, size: float) -> None:
+    grid = _Grid(np.full(28, value), deviation)
+    ahead = value + np.array([0.224, 0.004, 0.312, 0.630]) * size
+    assert _decoded(grid, grid.row(ahead)) == pytest.approx(ahead, abs=1e-3 * size)
 
 
 @given(st.lists(st.integers(1, 5), min_size=0, max_size=30), st.integers(-(10**12), 10**12))

@@ -14,7 +14,7 @@ from torch import Tensor
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError, DataError
 from leapts.forecaster import LeapTS
-from leapts.forecaster.fitted import Fitted, PanelForecast
+from leapts.forecaster.fitted import PanelForecast
 from leapts.intervals import ConformalScores, Level, quantile_bounds
 
 try:
@@ -127,18 +127,10 @@ class LeapTSForecaster(BaseForecaster):
     def _update(self, y: pd.DataFrame, X: Any = None, update_params: bool = True) -> "LeapTSForecaster":  # noqa: ARG002, N803
         self._history = update_data(self._history, y)
         if update_params:
-            before = self.forecaster_.fitted_
             self.forecaster_.update(_panel(_instances(self._history)), max_steps=self.update_steps)
-            self._keep_better_scores(before)
+            if self.forecaster_.report_.best_validation is not None:
+                self.intervals_from_ = "held-out windows"
         return self
-
-    def _keep_better_scores(self, before: Fitted) -> None:
-        """An update holds one horizon out, which tells less about intervals than what a fit holds out."""
-        after = self.forecaster_.fitted_
-        if before.scores is None or after.scores is None or before.tail.series != after.tail.series:
-            return
-        if before.scores.counts.sum() > after.scores.counts.sum():
-            self.forecaster_._keep(after.with_scores(before.scores))
 
     def _predict(self, fh: ForecastingHorizon, X: Any) -> pd.DataFrame:  # noqa: ARG002, N803
         forecast = self._forecast()
@@ -217,6 +209,8 @@ def _panel(instances: Instances) -> Panel:
     times = instances[0][1].index
     for _, part in instances[1:]:
         times = times.union(part.index)
+    for key, part in instances:
+        _refuse_gaps(key, part.index)
     starts = [times.get_loc(part.index[0]) for _, part in instances]
     columns = instances[0][1].columns
     values = [part.to_numpy(dtype=np.float64).T.reshape(-1) for _, part in instances]
@@ -228,6 +222,15 @@ def _panel(instances: Instances) -> Panel:
         first=np.repeat(np.array(starts, dtype=np.int64), len(columns)),
         freq=1,
     )
+
+
+def _refuse_gaps(key: Any, index: pd.Index) -> None:
+    """Periods say by themselves what comes next; time stamps without a frequency do not, and are steps one by one."""
+    if not isinstance(index, pd.PeriodIndex) or bool((np.diff(index.asi8) == 1).all()):
+        return
+    before = index[int(np.argmax(np.diff(index.asi8) != 1))]
+    whose = f"instance {key!r}" if key != () else "the series"
+    raise DataError(f"{whose} has no value for {before + 1}; add it, or take Imputer and the like before this")
 
 
 def _cutoff(part: pd.DataFrame) -> pd.Index:

@@ -9,7 +9,7 @@ import typer
 from leapts.cli import options
 from leapts.cli.options import Fitting, Reading
 from leapts.cli.report import Page, require_page
-from leapts.cli.sources import read_source
+from leapts.cli.sources import read_source, require_apart
 from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_json
 from leapts.data.wording import counted
 
@@ -70,6 +70,7 @@ def backtest(
 
     if output is not None:
         require_writable(output)
+        require_apart(output, data)
     require_page(report)
     options.use_threads(threads)
     reading = Reading(
@@ -116,7 +117,11 @@ def backtest(
             raise Interrupted("interrupted; a back-test keeps nothing, so run it again") from None
     remarks = [*missing, *(str(warning.message) for warning in caught if warning.category is UserWarning)]
     if comparison.without_scale:
-        remarks.append(f"MASE leaves out {counted(comparison.without_scale, 'series')} without a change in the history")
+        left_out = counted(comparison.without_scale, "series")
+        remarks.append(
+            f"MASE leaves out {left_out}, whose history has no change over a season of {season}, or is no longer than "
+            "that; --season gives another"
+        )
     written = None if output is None else str(write_frame(comparison.frame, output, safe_cells=safe_cells))
     if report is not None:
         from leapts.report import write_report

@@ -40,6 +40,8 @@ def export(
         raise ConfigError(f"the folder {target.parent} does not exist; make it first")
     if target.is_dir():
         raise ConfigError(f"{target} is a folder; give --out the name of a file")
+    if target.resolve().parent == folder:
+        raise ConfigError(f"--out {target} is inside the model's folder, which holds the model alone; put it elsewhere")
     options.use_threads(1)
     forecaster = LeapTS.load(model)
     export_model(forecaster, target, format=format)

@@ -59,8 +59,8 @@ def fit(
     """Fit a model and write it to a folder. What you leave out is picked from the data, and shown with the reason."""
     if resume and checkpoint is None:
         raise ConfigError("--resume needs --checkpoint: the folder the interrupted run kept its state in")
-    if checkpoint is not None and checkpoint.resolve() == out.resolve():
-        raise ConfigError(f"--checkpoint and --out are both {out}; keep the state in another folder than the model")
+    if checkpoint is not None and out.resolve() in (checkpoint.resolve(), *checkpoint.resolve().parents):
+        raise ConfigError(f"--checkpoint {checkpoint} is in --out {out}, which holds the model alone; put it elsewhere")
     if report is not None and out.resolve() in report.resolve().parents:
         raise ConfigError(f"--report {report} is inside --out {out}, which holds the model alone; put it elsewhere")
     from leapts.files import claimed

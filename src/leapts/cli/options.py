@@ -43,6 +43,8 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
             if isinstance(value, dict) or isinstance(value, list) != multiple:
                 kind = "a list" if multiple else "a single value"
                 raise ConfigError(f"{path}: {key} is {kind}, not {quoted(value)}")
+            if isinstance(value, bool) and not getattr(own[option], "is_flag", False):
+                raise ConfigError(f"{path}: {key} is no switch; give it a value, not {str(value).lower()}")
             defaults[option] = value
         elif option not in others:
             known = [_shown(name) for name in own]
@@ -108,7 +110,7 @@ ValSize = Annotated[
 MaxSteps = Annotated[int | None, typer.Option(min=1, help="Steps of training. [picked if left out]")]
 LearningRate = Annotated[float | None, typer.Option(help="Of the first step; it falls from there.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed, the same forecast.")]
-Threads = Annotated[int, typer.Option(min=1, help="Threads to compute with; more pay on wide data alone.")]
+Threads = Annotated[int, typer.Option(min=1, max=256, help="Threads to compute with; more pay on wide data alone.")]
 Config = Annotated[
     Path | None,
     typer.Option(

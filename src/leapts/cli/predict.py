@@ -7,7 +7,7 @@ import typer
 
 from leapts.cli import options
 from leapts.cli.frames import RowsOfEach, records, show_frame
-from leapts.cli.sources import load_set, resolve
+from leapts.cli.sources import load_set, require_apart, resolve
 from leapts.cli.terminal import is_terminal, say, write_bytes, write_json
 from leapts.data.catalogue import Dataset
 from leapts.data.wording import counted
@@ -79,8 +79,10 @@ def predict(
     target = None if output in (None, "-") else Path(str(output))
     if target is not None:
         require_writable(target)
+        require_apart(target, data)
     if trace is not None:
         require_writable(trace, TRACE_SUFFIXES)
+        require_apart(trace, data)
         if target is not None and target.resolve() == trace.resolve():
             raise ConfigError(f"--output and --trace are both {trace}; give each a file of its own")
     options.use_threads(threads)

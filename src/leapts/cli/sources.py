@@ -31,6 +31,16 @@ class Source:
     season: int
 
 
+def require_apart(output: Path, data: str | None) -> None:
+    """Refuses to write over what is to be read.
+
+    Raises:
+        ConfigError: When both are one file.
+    """
+    if data is not None and output.exists() and output.resolve() == Path(data).resolve():
+        raise ConfigError(f"{output} is the data, which would be lost; write to another file")
+
+
 def resolve(data: str) -> str | Dataset:
     """What the user named: a row of the catalogue, or a path (`-` is standard input).
 

@@ -260,5 +260,7 @@ def _numbers_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.Chu
     elif re.fullmatch(r"[+-]?\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", value):
         cure = "write numbers without separators between the thousands"
     else:
-        cure = "correct or drop it (the whole column, if it holds labels)"
+        cure = (
+            f"correct or drop it (the whole column, if it holds labels), or pass id_col={name!r} if it names the series"
+        )
     raise DataError(f"{table.name}: column {quoted(name)} has no number at {table.place(bad)}: {quoted(value)}; {cure}")

@@ -104,10 +104,14 @@ def download(
         part.unlink(missing_ok=True)
     try:
         _receive(url, part, progress=progress, timeout=timeout, limit=limit)
+    except DownloadError:
+        raise
     except urllib.error.HTTPError as error:
         error.close()
         raise DownloadError(_refusal(url, error.code, error.reason)) from error
-    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+    except (OSError, http.client.HTTPException) as error:
+        if getattr(error, "filename", None) is not None:  # the disk's fault, not the line's
+            raise
         reason = getattr(error, "reason", error)
         kept = ": what has arrived is kept" if checksum is not None else ""
         raise DownloadError(
@@ -142,7 +146,9 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
         before, after = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
         if after not in ("http", "https") or (before, after) == ("https", "http"):
             fp.close()
-            raise urllib.error.URLError(f"redirected to {quoted(newurl)}, which is not safe to follow")
+            raise DownloadError(
+                f"{req.full_url} leads to {quoted(newurl)}, which is not safe to follow; get the file with a browser"
+            )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -196,6 +202,8 @@ def _refusal(url: str, code: int, reason: str) -> str:
         return f"{url} is not there any more ({code}); look for the file's new address on the data set's page"
     if code in (401, 403):
         return f"{url} may not be downloaded without an account ({code}); get the file with a browser"
+    if code in (301, 302, 303, 307, 308):
+        return f"{url} leads elsewhere, which is not safe to follow ({reason}); get the file with a browser"
     return f"{url} answered {code} ({reason}); wait a while and run again"
 
 

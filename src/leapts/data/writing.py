@@ -10,7 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from leapts.errors import DataError
-from leapts.files import write_file
+from leapts.files import try_writing, write_file
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -50,7 +50,7 @@ def require_writable(target: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None
         suffixes: How it may end.
 
     Raises:
-        DataError: When the name tells no format, is a folder's, or the folder above is not there.
+        DataError: When the name tells no format, is a folder's, or the folder above is not there or takes no files.
     """
     if not target.name.endswith(suffixes):
         raise DataError(f"{target.name} tells no format; end the name with {', '.join(suffixes)}")
@@ -58,6 +58,10 @@ def require_writable(target: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None
         raise DataError(f"the folder {target.parent} does not exist; make it first")
     if target.is_dir():
         raise DataError(f"{target} is a folder; choose another name")
+    try:
+        try_writing(target)
+    except OSError as error:
+        raise DataError(f"{target} cannot be written ({error.strerror}); choose another folder") from error
 
 
 def csv_bytes(frame: Any, *, safe_cells: bool = False) -> bytes:

@@ -12,9 +12,9 @@ from leapts.baselines import Baseline
 from leapts.data.frames import panel_frame
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError
-from leapts.forecaster.backtest import coverage_reached, cutoffs
+from leapts.forecaster.backtest import CUTOFF, coverage_reached, cutoffs
 from leapts.forecaster.facade import LeapTS
-from leapts.intervals import Level
+from leapts.intervals import Level, column_names
 from leapts.metrics import evaluate
 from leapts.training import Progress
 
@@ -83,10 +83,12 @@ def compare(
         on_fit: Given each LeapTS that was fitted.
     """
     model, panel = model.checked(), panel.without_lookahead()
-    names = [model.alias, *(baseline.name for baseline in baselines)]
-    repeated = [name for name in names if names.count(name) > 1]
-    if repeated:
-        raise ConfigError(f"two models are called {repeated[0]!r}, and would share a column; give each its own name")
+    style = panel.style
+    names = [style.id_col, style.time_col, style.target_col, CUTOFF, model.alias, *column_names(level, model.alias)]
+    for baseline in baselines:
+        if baseline.name in names:
+            raise ConfigError(f"the baseline {baseline.name!r} has the name of another column; choose another for one")
+        names.append(baseline.name)
     started = time.perf_counter()
     result = model.cross_validation(
         panel, n_windows, step_size=step_size, refit=refit, level=list(level), progress=progress, on_fit=on_fit
@@ -103,7 +105,6 @@ def compare(
         seconds[baseline.name] = time.perf_counter() - started
         column = nw.new_series(baseline.name, values, nw.Float64, backend=frame.implementation)
         frame = frame.with_columns(column)
-    style = panel.style
     scored = evaluate(
         frame.to_native(),
         list(seconds),

@@ -12,6 +12,7 @@ from leapts.core.scales import SCALE_NAMES
 from leapts.data.frames import long_frame, native
 from leapts.data.reading import FrameKind
 from leapts.errors import ConfigError
+from leapts.forecaster.backtest import CUTOFF
 from leapts.forecaster.fitted import PanelForecast
 
 
@@ -91,7 +92,12 @@ def trace_of(forecast: PanelForecast) -> Trace:
     if trace is None:
         raise ConfigError("this model has no scheduling branch, so there are no leaps to trace")
     series, columns = leap_columns(trace)
-    frame = long_frame(forecast.panel, series, forecast.panel.last()[series], columns, time_name="cutoff")
+    if forecast.panel.style.id_col in (CUTOFF, *columns):
+        raise ConfigError(
+            f"a trace has a column {forecast.panel.style.id_col!r} of its own, where the data have their series; "
+            "give that column of the data another name"
+        )
+    frame = long_frame(forecast.panel, series, forecast.panel.last()[series], columns, time_name=CUTOFF)
     return Trace(frame, forecast.panel.style.kind)
 
 

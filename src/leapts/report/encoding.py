@@ -70,10 +70,10 @@ def _longest(contents: ReportContents) -> list[int]:
 class _Grid:
     """The fineness of one series' numbers: multiples of a power of ten, counted from the middle."""
 
-    def __init__(self, values: Floats) -> None:
+    def __init__(self, values: Floats, deviation: float) -> None:
         size, spread = abs(float(values.mean())), float(values.std())
-        if spread <= FLAT * size:  # rounding noise: the series is constant
-            spread = size or 1.0
+        if spread <= FLAT * size:  # rounding noise: what is shown is constant, but its forecast need not be
+            spread = min(size or 1.0, deviation)
         self.digits = -math.floor(math.log10(spread / _FINENESS))
         self.unit = 10.0**-self.digits
         self.middle = round(float(np.median(values)) / self.unit)
@@ -90,12 +90,13 @@ def _series(contents: ReportContents, clocks: list[list[int]]) -> list[dict[str,
     starts, values = panel.offsets.numpy(), panel.values.double().numpy()
     stamps = _wall_clock(panel.stamps(), panel.zone)
     ahead = _wall_clock(panel.future(contents.fitted.config.h), panel.zone)
+    deviations = contents.fitted.scaler_for(panel).deviation.tolist()
     known_clocks: dict[tuple[int, ...], int] = {}
     grids, records = [], []
     for row, name in enumerate(panel.series):
         part = slice(starts[row], starts[row + 1])
         clock = _clock(np.concatenate([stamps[part], ahead[row]]))
-        grid = _Grid(values[part])
+        grid = _Grid(values[part], deviations[row])
         grids.append(grid)
         unseen = int(contents.unseen[row])
         records.append(

@@ -53,7 +53,7 @@ def report_html(contents: ReportContents, *, title: str = "LeapTS report") -> st
     page = (_FOLDER / "report.html").read_text(encoding="utf-8")
     filling = {
         "policy": policy,
-        "title": escape(title),
+        "title": escape(title.encode("utf-8", "backslashreplace").decode()),
         "style": style,
         "script": script,
         "data": to_script_json(encoded(contents)),

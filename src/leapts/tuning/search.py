@@ -230,8 +230,14 @@ def _storage(optuna: Any, path: str | Path | None) -> Iterator[Any]:
     if path is None:
         yield None
         return
+    from sqlalchemy.exc import SQLAlchemyError  # which optuna brings along
+
     opened = partial(sqlite3.connect, Path(path), check_same_thread=False)
-    storage = optuna.storages.RDBStorage("sqlite:///study", engine_kwargs={"creator": opened})
+    try:
+        storage = optuna.storages.RDBStorage("sqlite:///study", engine_kwargs={"creator": opened})
+    except SQLAlchemyError as error:
+        why = getattr(error, "orig", None) or error
+        raise ConfigError(f"{path} cannot be used as a study ({why}); choose another file, or remove it") from error
     try:
         yield storage
     finally:
