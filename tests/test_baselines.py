@@ -1,3 +1,4 @@
+import random
 import sys
 import warnings
 from typing import Any
@@ -144,18 +145,27 @@ def test_an_unknown_model_is_named() -> None:
         statistical_baselines(4, ["AutoMagic"])
 
 
+def _random_states() -> tuple[Any, ...]:
+    return random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()  # noqa: NPY002
+
+
 def test_neural_baselines_learn_a_wave_and_keep_series_apart() -> None:
     pytest.importorskip("neuralforecast", reason="neuralforecast is not installed")
     from leapts.baselines import NeuralBaseline, neural_baselines
 
     time = torch.arange(120.0, dtype=torch.float64)
     values = torch.cat([torch.sin(time / 2), 10 + 5 * torch.cos(time[:90] / 3)])
+    random.seed(3)
+    np.random.seed(3)  # noqa: NPY002 - the generator that others seed
+    torch.manual_seed(3)
+    before = _random_states()
     for baseline in neural_baselines(12):
         quick = NeuralBaseline(baseline.model, 12, baseline.name, max_steps=150)
         forecast = quick.forecast(values, torch.tensor([0, 120, 210]), 4)
         ahead = torch.arange(4.0, dtype=torch.float64)
         expected = torch.stack([torch.sin((120 + ahead) / 2), 10 + 5 * torch.cos((90 + ahead) / 3)])
         assert (forecast - expected).abs().mean() < 1.0, baseline.name
+    assert _random_states() == before, "the generators of the program are its own"
 
 
 def test_neural_baselines_that_are_not_there_are_named() -> None:

@@ -52,6 +52,25 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="pipes without a name have no path")
+def test_a_pipe_without_a_name_is_written_into(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    (tmp_path / "out").symlink_to(f"/dev/fd/{writer}")
+    for target in (Path(f"/dev/fd/{writer}"), tmp_path / "out"):
+        try_writing(target)
+        write_file(target, b"content")
+        assert os.read(reader, 100) == b"content"
+    os.close(reader)
+    os.close(writer)
+
+
+def test_links_in_a_circle_are_no_reason_to_fail(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    write_file(tmp_path / "a", b"content")
+    assert (tmp_path / "a").read_bytes() == b"content"
+
+
 def test_trying_leaves_nothing_and_names_what_was_asked_for(tmp_path: Path) -> None:
     try_writing(tmp_path / "a")
     assert list(tmp_path.iterdir()) == []

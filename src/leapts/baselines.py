@@ -6,6 +6,7 @@ DLinear and N-HiTS from neuralforecast, both optional extras.
 """
 
 import logging
+import random
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -195,6 +196,7 @@ class NeuralBaseline:
         with (
             warnings.catch_warnings(),
             _silence("lightning_fabric", "pytorch_lightning", "pytorch_lightning.utilities.rank_zero"),
+            _own_random_numbers(),
         ):
             warnings.simplefilter("ignore")
             model = self.model(
@@ -232,6 +234,18 @@ def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tupl
     except ImportError as error:
         raise ImportError("the neural baselines need: pip install 'leapts[neural]'") from error
     return tuple(NeuralBaseline(getattr(neural, name), season, name) for name in models)
+
+
+@contextmanager
+def _own_random_numbers() -> Iterator[None]:
+    """Leaves the generators of the program as they were: neuralforecast seeds them all."""
+    python, arrays = random.getstate(), np.random.get_state()  # noqa: NPY002 - the one that others seed
+    with torch.random.fork_rng(devices=[]):
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(arrays)  # noqa: NPY002
 
 
 @contextmanager

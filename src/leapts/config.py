@@ -226,7 +226,7 @@ def _explain(error: ValidationError, known: Collection[str]) -> str:
         name = ".".join(str(part) for part in problem["loc"])
         message = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "extra_forbidden":
-            near = get_close_matches(name, known, n=1)
+            near = get_close_matches(name, known, n=1) if len(problem["loc"]) == 1 else []
             message = f"there is no such option; did you mean {near[0]}?" if near else "there is no such option"
         given = "" if problem["type"] in ("missing", "value_error") else f" (given: {problem['input']!r})"
         lines.append(f"{name}: {message}{given}" if name else message)

@@ -30,10 +30,10 @@ def write_file(target: Path, content: bytes) -> None:
         OSError: Naming the target, which is then as it was.
     """
     with _blamed_on(target):
-        place = target.resolve()
-        if _is_special(place):
-            place.write_bytes(content)
+        if _is_special(target):
+            target.write_bytes(content)
             return
+        place = Path(os.path.realpath(target))  # which leaves links that lead in a circle to the system
         temporary = _beside(place)
         try:
             _write_synced(temporary, content)
@@ -53,15 +53,15 @@ def try_writing(target: Path) -> None:
         OSError: Naming the target.
     """
     with _blamed_on(target):
-        place = target.resolve()
-        if not _is_special(place):
-            temporary = _beside(place)
+        if not _is_special(target):
+            temporary = _beside(Path(os.path.realpath(target)))
             temporary.touch(exist_ok=False)
             temporary.unlink()
 
 
-def _is_special(place: Path) -> bool:
-    return place.exists() and not place.is_file() and not place.is_dir()
+def _is_special(target: Path) -> bool:
+    """A pipe or a device. Asked before links are followed: where a pipe has no name, they lead nowhere."""
+    return target.exists() and not target.is_file() and not target.is_dir()
 
 
 def write_folder(target: Path, files: Mapping[str, bytes]) -> None:

@@ -164,6 +164,7 @@ def _with(**series: list[float]) -> Change:
         ("apart", _with(b=[float("inf")] * 20), ["'b'", "position 0"]),
         ("apart", _with(b=[1e300] * 20), ["'b'", "1e+300", "larger unit"]),
         ("apart", _with(b=[1e29, 0.0] * 10), ["'b'", "1e+29", "deviations"]),
+        ("apart", _with(b=[*[0.0] * 19, 1e29]), ["'b'", "1e+29", "deviations"]),
         ("joint", lambda known: {"a": known["a"]}, ["3 series", "'b', 'c'"]),
         ("joint", _with(d=[1.0] * 20), ["'d'", "leave them out"]),
     ],

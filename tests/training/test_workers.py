@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
@@ -223,6 +224,11 @@ def test_shares_are_a_partition_into_like_parts(count: int) -> None:
 
 def test_without_a_process_group_there_is_one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RANK", raising=False)
+    assert isinstance(present_workers(), Alone)
+    with joined_workers() as workers:
+        assert isinstance(workers, Alone)
+    # A torch that was built without it has but this of the package.
+    monkeypatch.setattr("leapts.training.workers.dist", SimpleNamespace(is_available=lambda: False))
     assert isinstance(present_workers(), Alone)
     with joined_workers() as workers:
         assert isinstance(workers, Alone)

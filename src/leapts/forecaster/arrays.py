@@ -265,8 +265,8 @@ class ArrayForecaster:
     def _refuse_far(self, names: Sequence[Name], tails: Floats, windows: npt.NDArray[np.float32]) -> None:
         if float(np.abs(windows).max()) < FARTHEST:
             return
-        series, step = np.argwhere(~(np.abs(windows) < FARTHEST))[0].tolist()
-        raise DataError(too_far(names[series], float(tails[series, step])))
+        series = int(np.argmax(~(np.abs(windows) < FARTHEST).all(axis=1)))
+        raise DataError(too_far(names[series], tails[series]))
 
 
 def _largest(values: Floats) -> float | None:

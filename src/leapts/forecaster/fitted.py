@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from jaxtyping import Float32, Float64, Int64
 from torch import Tensor
@@ -209,7 +211,8 @@ def _standardised(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:
     if len(values) and not float(values.abs().max()) < FARTHEST:
         row = int((~(values.abs() < FARTHEST)).nonzero()[0])
         series = int(torch.searchsorted(panel.offsets, row, right=True)) - 1
-        raise DataError(too_far(panel.series[series], float(panel.values[row])))
+        own = slice(int(panel.offsets[series]), int(panel.offsets[series + 1]))
+        raise DataError(too_far(panel.series[series], panel.values[own].numpy()))
     return values
 
 
@@ -222,8 +225,12 @@ def _require_numbers(values: Float32[Tensor, "series h"], panel: Panel) -> None:
         )
 
 
-def too_far(series: str | int, value: float) -> str:
-    """What to say about a value whose square leaves single precision once standardised."""
+def too_far(series: str | int, values: npt.NDArray[np.float64]) -> str:
+    """What to say about values of which one leaves single precision once standardised and squared.
+
+    Look-backs are counted from their last value. Should that be the one, all others are far from it.
+    """
+    value = values[np.abs(values - np.median(values)).argmax()]
     return (
         f"series {quoted(series)} holds {value:g}, which is {FARTHEST:g} deviations or more from its other values, or "
         "from those of the fit; correct it, or fit again"

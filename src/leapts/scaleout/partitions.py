@@ -59,6 +59,7 @@ def require_independent(model: LeapTS) -> None:
 def forecast_schema(schema: pa.Schema, model: LeapTS, *, level: Sequence[Level] = ()) -> pa.Schema:
     """What the forecasts of a partition with this schema look like."""
     names, time = schema.field(model.id_col).type, schema.field(model.time_col).type
+    time = time.value_type if pa.types.is_dictionary(time) else time
     if pa.types.is_string(time) or pa.types.is_large_string(time):  # read as what the text spells
         time = pa.timestamp("us", tz="UTC" if model.fitted_.tail.zone else None)
     columns = [model.alias, *(bound.column for bound in interval_bounds(level, model.alias))]

@@ -137,7 +137,7 @@ def joined_workers() -> Iterator[Workers]:
     Raises:
         WorkerLostError: In the block, when another process is gone or the launcher asks this one to stop.
     """
-    if dist.is_initialized() or not is_among_others():
+    if not dist.is_available() or dist.is_initialized() or not is_among_others():
         yield present_workers()
         return
     stay_at_home()
