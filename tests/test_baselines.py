@@ -155,11 +155,12 @@ def test_neural_baselines_learn_a_wave_and_keep_series_apart() -> None:
 
     time = torch.arange(120.0, dtype=torch.float64)
     values = torch.cat([torch.sin(time / 2), 10 + 5 * torch.cos(time[:90] / 3)])
+    baselines = neural_baselines(12)
     random.seed(3)
     np.random.seed(3)  # noqa: NPY002 - the generator that others seed
     torch.manual_seed(3)
     before = _random_states()
-    for baseline in neural_baselines(12):
+    for baseline in baselines:
         quick = NeuralBaseline(baseline.model, 12, baseline.name, max_steps=150)
         forecast = quick.forecast(values, torch.tensor([0, 120, 210]), 4)
         ahead = torch.arange(4.0, dtype=torch.float64)
