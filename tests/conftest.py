@@ -50,9 +50,9 @@ def few_recordings() -> Iterator[None]:
 
     While a pass is recorded sizes are tensors, which the checks of shapes would take for a mistake.
     """
-    from leapts.forecaster import traced
+    from leapts.forecaster import replay
 
-    record = traced._recorded
+    record = replay._recorded
 
     def unchecked(*arguments: Any) -> Any:
         config.update("jaxtyping_disable", True)
@@ -62,8 +62,8 @@ def few_recordings() -> Iterator[None]:
             config.update("jaxtyping_disable", False)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(traced, "_recorded", unchecked)
-        patch.setattr(traced, "MOST_ROWS", 12)
+        patch.setattr(replay, "_recorded", unchecked)
+        patch.setattr(replay, "MOST_ROWS", 12)
         yield
 
 

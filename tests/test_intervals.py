@@ -18,7 +18,7 @@ from leapts.intervals import (
     ConformalScores,
     column_names,
     coverage,
-    groups_by_series,
+    enough_for_own_groups,
     interval_bounds,
     quantile_bounds,
     windows_needed,
@@ -174,14 +174,14 @@ def test_groups_equal_a_loop_over_groups(members: list[int], limit: int) -> None
 
 
 def test_series_have_their_own_group_when_all_have_windows_enough() -> None:
-    assert groups_by_series(torch.tensor([30, 31, 90]), 24).tolist() == [0, 1, 2]
-    assert groups_by_series(torch.tensor([30, 29, 90]), 24).tolist() == [0, 0, 0]
-    assert not groups_by_series(torch.full((100_000,), 30), 18).any()
+    assert enough_for_own_groups(torch.tensor([30, 31, 90]), 24)
+    assert not enough_for_own_groups(torch.tensor([30, 29, 90]), 24)
+    assert not enough_for_own_groups(torch.full((100_000,), 30), 18)
 
 
 def test_series_with_groups_of_their_own_leave_room_for_the_group_of_all() -> None:
     h = 840
-    most = max(count for count in range(1300, 1400) if groups_by_series(torch.full((count,), 30), h).any())
+    most = max(count for count in range(1300, 1400) if enough_for_own_groups(torch.full((count,), 30), h))
     assert (most + 1) * h * 30 <= intervals.MOST_SCORES < (most + 2) * h * 30
 
 
@@ -359,8 +359,8 @@ def test_as_many_groups_are_kept_as_there_is_room_for(monkeypatch: pytest.Monkey
     """Two series, and the group of all."""
     windows = torch.full((2,), intervals.WINDOWS_FOR_OWN_GROUP)
     monkeypatch.setattr(intervals, "MOST_SCORES", 3 * 3 * intervals.WINDOWS_FOR_OWN_GROUP)
-    assert groups_by_series(windows, 3).tolist() == [0, 1]
-    assert groups_by_series(windows, 4).tolist() == [0, 0]
+    assert enough_for_own_groups(windows, 3)
+    assert not enough_for_own_groups(windows, 4)
     groups = torch.arange(3).repeat_interleave(50)
     assert pooled(normal(150, 3, seed=0), groups=groups).counts.tolist() == [30] * 3
     with pytest.raises(DataError, match="3 groups of 4 steps are too many"):

@@ -152,6 +152,13 @@ def test_mape_leaves_actual_zeros_out() -> None:
     assert mape([0.0, 0.0], [1.0, 2.0]) == math.inf
 
 
+@pytest.mark.parametrize("factor", [1e-300, 1.0, 1e300])
+def test_rounding_is_no_scale(factor: float) -> None:
+    noise, real = np.array([0.1 + 0.2, 0.3, 0.1 + 0.2]) * factor, np.array([1.0, 1.0 + 1e-9, 1.0]) * factor
+    scale = naive_scale(np.concatenate([noise, real]), [0, 3, 6], 1)
+    assert (scale > 0).tolist() == [False, True]
+
+
 def test_a_series_without_scale_scores_infinity_unless_forecast_exactly() -> None:
     scale = naive_scale([5.0, 5.0, 5.0, 1.0], [0, 3, 4], 1)
     assert scale.tolist() == [0, 0]

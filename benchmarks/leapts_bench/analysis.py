@@ -8,7 +8,7 @@ import numpy as np
 from leapts.analysis import (
     MOST_ROWS,
     Floats,
-    Histories,
+    Lookbacks,
     Volatility,
     by_volatility,
     embed,
@@ -55,7 +55,7 @@ def analysed(dataset: str, data: Benchmark | M4Benchmark, predictor: Predictor) 
     return line
 
 
-def representations(predictor: Predictor, histories: list[Histories]) -> Floats:
+def representations(predictor: Predictor, histories: list[Lookbacks]) -> Floats:
     """The vector that a model ends on, for each row.
 
     The state after the last leap; without a scheduling branch the encoder's latent vector; of a peer, whose insides are

@@ -197,11 +197,11 @@ def _scaler(train: Panel, dataset: Dataset, unit: Unit, input_size: int) -> Scal
     return Scaler(fitted.mean, torch.where(scale > 0, scale, fitted.deviation))
 
 
-def _naive_errors(panel: Panel, season: int) -> Float64[Tensor, "series"]:
+def _naive_errors(panel: Panel, season: int) -> Float64[Tensor, " series"]:
     return torch.from_numpy(naive_scale(panel.values.numpy(), panel.offsets.numpy(), season))
 
 
-def _costs_of_owa(ends: Panel, naive: Float64[Tensor, "series"]) -> Float64[Tensor, "series"]:
+def _costs_of_owa(ends: Panel, naive: Float64[Tensor, " series"]) -> Float64[Tensor, " series"]:
     """The error that costs the same OWA in every series; 0 where a series never changes.
 
     OWA is the mean of SMAPE, which counts an error by the level of its series, and MASE, which counts it by the error
@@ -212,7 +212,7 @@ def _costs_of_owa(ends: Panel, naive: Float64[Tensor, "series"]) -> Float64[Tens
     return 2 / (1 / (level * relative) + 1 / naive)
 
 
-def _mean_size(panel: Panel) -> Float64[Tensor, "series"]:
+def _mean_size(panel: Panel) -> Float64[Tensor, " series"]:
     sums = torch.zeros(len(panel), dtype=torch.float64)
     which = torch.arange(len(panel)).repeat_interleave(panel.lengths)
     return sums.index_add_(0, which, panel.values.abs()) / panel.lengths

@@ -30,7 +30,7 @@ MOST_ROWS = 20_000
 _ROWS_AT_A_TIME = 4096
 
 
-class Histories(NamedTuple):
+class Lookbacks(NamedTuple):
     """Look-backs of some windows, as [batch, variates, look-back], and which series each row of them is of."""
 
     series: Integers
@@ -122,7 +122,7 @@ def trace_windows(
 
 def trace_histories(
     network: LeapTSModel,
-    histories: Sequence[Histories],
+    histories: Sequence[Lookbacks],
     names: tuple[str | int, ...],
     *,
     volatility: Volatility = "changes",
@@ -181,7 +181,7 @@ def representations(model: LeapTS, data: Any, *, most_rows: int = 2000) -> tuple
 
 
 @torch.inference_mode()
-def latent_vectors(network: LeapTSModel, histories: Sequence[Histories]) -> Floats:
+def latent_vectors(network: LeapTSModel, histories: Sequence[Lookbacks]) -> Floats:
     """What the encoder makes of each row."""
     vectors = []
     for _, history in histories:
@@ -225,7 +225,7 @@ def embed(vectors: Floats, groups: Sequence[str], *, perplexity: float = 30.0, s
     )
 
 
-def spread_histories(windows: Windows | AlignedWindows, most_rows: int) -> list[Histories]:
+def spread_histories(windows: Windows | AlignedWindows, most_rows: int) -> list[Lookbacks]:
     """The look-backs of windows spread evenly over all of them, in batches.
 
     Args:
@@ -236,7 +236,7 @@ def spread_histories(windows: Windows | AlignedWindows, most_rows: int) -> list[
     count = min(len(windows), max(1, most_rows // variates))
     chosen = torch.linspace(0, len(windows) - 1, count, dtype=torch.float64).round().long()
     return [
-        Histories(windows.series_of(index).numpy(), windows.gather(index).history)
+        Lookbacks(windows.series_of(index).numpy(), windows.gather(index).history)
         for index in chosen.split(max(1, _ROWS_AT_A_TIME // variates))
     ]
 

@@ -2,7 +2,7 @@
 
 Scores are absolute residuals in units of their series' scale, so that series of different sizes can share them, kept
 for each step of the horizon. They are pooled over all windows, or kept apart by group: one group for each series, where
-every series has windows enough (`groups_by_series`).
+every series has windows enough (`enough_for_own_groups`).
 
 The interval of level L around a point forecast reaches to the k-th smallest of n scores, k = ceil((n + 1) L). A new
 residual that is exchangeable with the held-out ones then lies inside with probability at least L, and at most
@@ -97,6 +97,10 @@ class ConformalScores:
             raise DataError("a residual is missing or infinite; score only windows whose actuals are known")
         groups = groups.index_select(0, chosen)
         return cls(_sorted_within(groups, scores), torch.bincount(groups))
+
+    def allow(self, level: Level) -> bool:
+        """Whether every group has windows enough for an interval of that level."""
+        return windows_needed(level) <= int(self.counts.min())
 
     def half_widths(self, level: Level) -> Float64[Tensor, "groups h"]:
         """Half the width of the interval that covers `level` percent, in units of scale.
@@ -223,10 +227,8 @@ def windows_needed(level: Level) -> int:
     return ceil(share / (1 - share))
 
 
-def groups_by_series(windows: Int64[Tensor, " series"], h: int) -> Int64[Tensor, " series"]:
-    """Each series' group: its own when all series have at least 30 held-out windows, otherwise one for all.
-
-    So many series that their scores would not fit share one, too.
+def enough_for_own_groups(windows: Int64[Tensor, " series"], h: int) -> bool:
+    """Whether each series can be a group of its own: all have at least 30 held-out windows, and their scores fit.
 
     Args:
         windows: How many windows of each series are held out.
@@ -235,7 +237,7 @@ def groups_by_series(windows: Int64[Tensor, " series"], h: int) -> Int64[Tensor,
     enough = bool((windows >= WINDOWS_FOR_OWN_GROUP).all())
     # Beside them goes a group of all, for series that were not there.
     fit = (len(windows) + 1) * h * WINDOWS_FOR_OWN_GROUP <= MOST_SCORES
-    return torch.arange(len(windows)) if enough and fit else torch.zeros(len(windows), dtype=torch.int64)
+    return enough and fit
 
 
 def interval_bounds(levels: Sequence[Level], model: str = "LeapTS") -> tuple[Bound, ...]:

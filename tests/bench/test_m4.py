@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from leapts.data import catalogue
+from leapts.data.scaling import Scaler
 from leapts.data.windows import Windows
 from leapts.metrics import mase, naive_scale, smape
 from leapts_bench import m4
@@ -91,7 +92,7 @@ def test_training_windows_stop_before_the_held_out_horizon(
 ) -> None:
     windows = data.train()
     assert len(windows) == sum(length - HORIZON - 60 - HORIZON + 1 for length in LENGTHS)
-    last = data.scaler.inverse(windows.gather(torch.tensor([len(windows) - 1])).future.squeeze(1), torch.tensor([2]))
+    last = _in_units_of(data, 2, windows.gather(torch.tensor([len(windows) - 1])).future)
     assert float(last[0, -1]) == pytest.approx(parts["train"][2][-HORIZON - 1], rel=1e-5)
 
 
@@ -100,7 +101,7 @@ def test_the_tested_model_learns_up_to_the_ends_of_training(
 ) -> None:
     windows = data.whole()
     assert len(windows) == sum(min(10 * HORIZON, length - 60 - HORIZON + 1) for length in LENGTHS)
-    last = data.scaler.inverse(windows.gather(torch.tensor([len(windows) - 1])).future.squeeze(1), torch.tensor([2]))
+    last = _in_units_of(data, 2, windows.gather(torch.tensor([len(windows) - 1])).future)
     np.testing.assert_allclose(last[0], parts["train"][2][-HORIZON:], rtol=1e-5)
 
 
@@ -167,6 +168,11 @@ def test_logs_are_forecast_and_scored_as_in_the_units_of_the_data(data: M4Benchm
     assert logs.test_scores(_Repeats()).smape == pytest.approx(data.test_scores(_Repeats()).smape, rel=1e-5)
     first, last = (batch.gather(torch.arange(3)).history[..., -1] for batch in (logs.validation(), data.validation()))
     torch.testing.assert_close((first / 10).exp(), data.scaler.inverse(last).float(), rtol=1e-5, atol=0)
+
+
+def _in_units_of(data: M4Benchmark, series: int, values: torch.Tensor) -> torch.Tensor:
+    scaler = data.scaler
+    return Scaler(scaler.mean[series : series + 1], scaler.deviation[series : series + 1]).inverse(values.squeeze(1))
 
 
 def _unfinished(data: M4Benchmark) -> M4Benchmark:

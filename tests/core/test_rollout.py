@@ -139,6 +139,23 @@ def test_a_window_does_not_depend_on_its_company(schedule: str, state: str, exec
 
 @EVERY_BRANCH
 @pytest.mark.parametrize("execution", ["dense", "sparse"])
+@pytest.mark.parametrize("record", ["nothing", "states"])
+def test_a_window_that_is_no_number_is_forecast_as_none_and_leaves_the_others_alone(
+    schedule: str, state: str, execution: Any, record: Any
+) -> None:
+    model, history = make_model(schedule, state), make_history(5)
+    whole = model.forecast(history, execution=execution).values
+    history[2] = torch.nan
+    values = model.forecast(history, execution=execution, record=record).values
+    assert values[2].isnan().all()
+    others = torch.tensor([0, 1, 3, 4])
+    if schedule != "monte_carlo":
+        torch.testing.assert_close(values[others], whole[others])
+    assert values[others].isfinite().all()
+
+
+@EVERY_BRANCH
+@pytest.mark.parametrize("execution", ["dense", "sparse"])
 @pytest.mark.parametrize("record", ["leaps", "states"])
 def test_recording_never_changes_the_forecast(schedule: str, state: str, execution: Any, record: Any) -> None:
     model, history = make_model(schedule, state), make_history(30)

@@ -52,7 +52,9 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
 
 
 def test_a_name_without_a_format_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"a\.xlsx tells no format; end the name with \.csv, \.csv\.gz, \.parquet"):
+    with pytest.raises(
+        DataError, match=r"cannot tell the format from the name a\.xlsx; end it with \.csv, \.csv\.gz, \.parquet"
+    ):
         write_frame(FRAME, tmp_path / "a.xlsx")
 
 

@@ -1,7 +1,10 @@
 """What a fit takes of the windows there are."""
 
 import math
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
@@ -10,7 +13,9 @@ from hypothesis import strategies as st
 from leapts import LeapTS
 from leapts.data.panel import Panel
 from leapts.data.windows import Windows
+from leapts.errors import DataError
 from leapts.forecaster.fitting import _some_windows, _step
+from tests.forecaster.frames import APART, JOINT, LOOKBACK, make_forecaster, make_frame
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**5), st.integers(1, 10**4))
@@ -37,3 +42,50 @@ def test_every_place_in_a_series_is_looked_at_where_there_are_too_many_series(wi
     assert len(some) <= 60
     starts = some.windows.starts_of(torch.arange(len(some)) * some.step)
     assert set(starts.tolist()) == set(range(windows_a_series))
+
+
+def _with_a_late_mover(steps: int, *, jump: float) -> pd.DataFrame:
+    """Waves, and a series that is constant until it jumps, so many steps before its end."""
+    frame = make_frame()
+    late = frame["unique_id"] == "c"
+    y = np.zeros(int(late.sum()))
+    y[-steps:] = jump * (1 + 0.1 * np.sin(np.arange(steps)))
+    frame.loc[late, "y"] = y
+    return frame
+
+
+@pytest.mark.parametrize("kind", [APART, JOINT])
+def test_a_series_that_was_constant_in_training_has_no_say_in_the_choice_of_weights(kind: dict[str, Any]) -> None:
+    """Its errors have no deviation to be counted in, and any unit would do."""
+    fits = [
+        make_forecaster(val_size=24, max_steps=60, **kind).fit(_with_a_late_mover(20, jump=jump))
+        for jump in (1.0, 5000.0)
+    ]
+    small, large = (fit.report_.validations for fit in fits)
+    # The history the others are forecast from is the same, but for what a model that mixes sees of the jump.
+    if kind is APART:
+        assert small == large
+    assert max(error for _, error in large) < 10
+
+
+def test_a_series_that_was_constant_in_training_does_not_widen_the_intervals_of_others() -> None:
+    model = make_forecaster(val_size=24, **APART).fit(_with_a_late_mover(20, jump=5000.0))
+    scores = model.fitted_.scores
+    assert scores is not None
+    assert len(scores.counts) == 1
+    assert float(scores.half_widths(80).max()) < 10
+    only = make_forecaster(val_size=24, **APART).fit(_with_a_late_mover(20, jump=5000.0).query("unique_id == 'c'"))
+    assert only.fitted_.scores is not None
+    assert float(only.fitted_.scores.half_widths(80).max()) > 100
+
+
+def test_values_out_of_all_proportion_in_the_held_out_part_are_refused_also_where_short_series_are_padded() -> None:
+    frame = _with_a_late_mover(20, jump=1e16)
+    with pytest.raises(DataError, match=r"series 'c' holds .* deviations or more"):
+        make_forecaster(val_size=24, pad_short=True, **APART).fit(frame)
+
+
+def test_series_too_short_to_hold_a_window_out_are_fitted_without() -> None:
+    frame = make_frame({"a": LOOKBACK + 8, "b": LOOKBACK + 8})
+    model = make_forecaster(val_size=0, pad_short=True, **APART).fit(frame)
+    assert (model.report_.validations, model.fitted_.scores) == ([], None)

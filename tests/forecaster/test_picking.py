@@ -41,3 +41,10 @@ def test_options_given_as_text_are_the_numbers_they_spell_and_others_are_refused
     assert pick(max_steps="100", patience=None) == pick(max_steps=100)
     with pytest.raises(ConfigError, match=r"max_steps: .*given: 'many'"):
         pick(max_steps="many")
+
+
+def test_a_look_back_of_one_value_is_taken_as_it_is() -> None:
+    """Counted from its mean or its last value, nothing would be left to forecast from."""
+    panel = read_panel(pd.DataFrame({"ds": pd.date_range("2024-01-01", periods=60), "y": range(60)}))
+    picked = pick_options(panel, 3, input_size=1, val_size=None, model={}, training={})
+    assert picked.model.normalization == "none"

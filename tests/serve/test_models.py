@@ -211,7 +211,7 @@ def test_a_model_is_read_with_its_version_and_made_ready(tmp_path: Path, monkeyp
     made = _reading(monkeypatch, tmp_path / "m", lambda: None)
     (served,) = Shelf([tmp_path / "m"])
     assert served.version == hashlib.sha256(b"content").hexdigest()[:12]
-    assert (made["fill"], made["traced"], made["fitted"].model.training) == ("ffill", True, False)
+    assert (made["fill"], made["replayed"], made["fitted"].model.training) == ("ffill", True, False)
     assert served.identity == models.identity_of(tmp_path / "m")
 
 

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from leapts.assembly import build_model
@@ -221,6 +223,22 @@ def test_every_window_comes_once_an_epoch_in_an_order_of_its_own() -> None:
         assert sorted(epoch.tolist()) == list(range(50))
     assert epochs[0].tolist() != epochs[1].tolist()
     assert torch.equal(_WindowOrder(50, _config(batch_size=16)).batch(6), order.batch(6))
+
+
+@given(st.integers(1, 500), st.integers(1, 100))
+def test_no_batch_has_more_windows_than_asked_for_and_none_far_fewer_than_another(windows: int, size: int) -> None:
+    order = _WindowOrder(windows, _config(batch_size=size))
+    sizes = [len(order.batch(step)) for step in range(order.steps_per_epoch)]
+    assert len(sizes) == math.ceil(windows / size)
+    assert max(sizes) <= size
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_what_is_not_known_of_a_future_counts_for_nothing() -> None:
+    model, windows = _model(), _waves()
+    history, future = windows.gather(torch.arange(len(windows)))
+    expected = (model.forecast(history).values - future)[..., :3].abs().mean()
+    assert mean_absolute_error(model, _Unfinished(known=3)) == pytest.approx(float(expected), rel=1e-6)
 
 
 def test_too_many_windows_for_an_order_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leapts.cli import options
-from leapts.cli.report import read_for
+from leapts.cli.sources import read_for
 from leapts.cli.terminal import say, show_table, write_json
 from leapts.data.wording import quoted
 from leapts.errors import ConfigError
@@ -26,7 +26,7 @@ Examples:
 
 
 def analyse(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder leapts fit wrote.")],
+    model: options.Model,
     data: options.Data,
     bins: Annotated[int, typer.Option(min=1, help="Bins of rising volatility.")] = 4,
     groups: Annotated[

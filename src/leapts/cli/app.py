@@ -98,7 +98,7 @@ def run(arguments: Sequence[str]) -> int:
         _stop_writing()
         return BROKEN_PIPE
     except _UsageError as error:
-        message = getattr(error, "format_message", lambda: str(error))()
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
         context = getattr(error, "ctx", None)
         complain(f"error: {message.rstrip('.')} (see {context.command_path if context else 'leapts'} --help)")
         return WRONG_INPUT

@@ -60,7 +60,7 @@ def backtest(
     learning_rate: options.LearningRate = None,
     seed: options.Seed = 1,
     threads: options.Threads = 1,
-    config: options.Config = None,  # noqa: ARG001 - read before the others
+    config: options.FitConfig = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:

@@ -72,7 +72,7 @@ def fetch_set(
 
     dataset = find(name)
     if to_dir is None and dataset.kind == "files":
-        raise DataError("which folder shall the files go to? give --to FOLDER, or set LEAPTS_DATA")
+        raise DataError("where should the files go? give --to FOLDER, or set LEAPTS_DATA")
     with download_bar(dataset.name) as bar:
         paths = fetch(dataset, to_dir or Path(), from_dir=from_dir, progress=bar)
     if json:

@@ -20,7 +20,9 @@ Example:
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder to write to; made if it is not there.")] = Path("leapts-demo"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; made if it is not there.")] = (
+        Path("leapts-demo")
+    ),
     max_steps: options.MaxSteps = None,
     threads: options.Threads = 1,
     json: options.Json = False,

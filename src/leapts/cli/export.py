@@ -19,12 +19,12 @@ Examples:
 
 
 def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder leapts fit wrote.")],
+    model: options.Model,
     format: Annotated[  # noqa: A002 - the option's name
         FormatName, typer.Option(help="For ONNX runtimes (onnx), or for torch.export.load (pt2).")
     ] = "onnx",
     out: Annotated[
-        Path | None, typer.Option(help="The file to write. [beside MODEL, with its name and the format]")
+        Path | None, typer.Option("--out", "-o", help="The file to write. [beside MODEL, with its name and the format]")
     ] = None,
     config: options.Config = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,

@@ -33,7 +33,7 @@ def fit(
     context: typer.Context,
     data: options.Data,
     horizon: options.Horizon,
-    out: Annotated[Path, typer.Option(help="The folder to write the model to.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write the model to.")],
     input_size: options.InputSize = None,
     freq: options.Freq = None,
     id_col: options.IdCol = "unique_id",
@@ -52,7 +52,7 @@ def fit(
     report: Page = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from what --checkpoint holds.")] = False,
     threads: options.Threads = 1,
-    config: options.Config = None,  # noqa: ARG001 - read before the others
+    config: options.FitConfig = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
@@ -148,7 +148,7 @@ def describe_training(model: "LeapTS", seconds: float) -> str:
     report, teachers = model.report_, model.fitted_.training.teachers
     text = f"trained   {report.steps:,} steps{f' after {teachers} teachers' if teachers else ''} in {seconds:.1f} s"
     if report.stopped_early:
-        text += ", then no better any more"
+        text += ", then stopped: no further improvement"
     if report.best_validation is not None:
         text += f"; best at step {report.best_step:,}: off by {report.best_validation:.3g} deviations on held-out steps"
     return text

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from leapts.data.options import Duplicates, Layout, PanelOptions
 from leapts.data.wording import nearest, quoted
 from leapts.errors import ConfigError
 
 if TYPE_CHECKING:
     from leapts import LeapTS
-    from leapts.data.options import PanelOptions
 
-LayoutName = Literal["auto", "long", "wide"]
-DuplicatesName = Literal["error", "first", "last"]
 Engine = Literal["local", "ray"]
 
 _TABLES = "leapts.tables"  # where the tables of --config wait for the command
@@ -83,6 +81,7 @@ def _shown(name: str) -> str:
     return name.replace("_", "-")
 
 
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder leapts fit wrote.")]
 Data = Annotated[
     str,
     typer.Argument(
@@ -98,22 +97,32 @@ IdCol = Annotated[str, typer.Option(help="The column of series names.")]
 TimeCol = Annotated[str, typer.Option(help="The column of time stamps.")]
 TargetCol = Annotated[str, typer.Option(help="The column of values.")]
 LayoutOption = Annotated[
-    LayoutName, typer.Option(help="One row for each value (long), or one column for each series (wide).")
+    Layout, typer.Option(help="One row for each value (long), or one column for each series (wide).")
 ]
 FillOption = Annotated[
     str | None, typer.Option(help="What to put into gaps: interpolate, ffill or a number. [gaps are errors]")
 ]
-DuplicatesOption = Annotated[DuplicatesName, typer.Option(help="What to do with rows that repeat a series and stamp.")]
+DuplicatesOption = Annotated[Duplicates, typer.Option(help="What to do with rows that repeat a series and stamp.")]
 ValSize = Annotated[
-    int | None, typer.Option(min=0, help="Last steps held out to choose weights by. [picked if left out]")
+    int | None,
+    typer.Option(
+        min=0, help="Steps at the end held out to choose weights and measure intervals by. [picked if left out]"
+    ),
 ]
 MaxSteps = Annotated[int | None, typer.Option(min=1, help="Steps of training. [picked if left out]")]
-LearningRate = Annotated[float | None, typer.Option(help="Of the first step; it falls from there.")]
+LearningRate = Annotated[float | None, typer.Option(help="The learning rate of the first step; it falls from there.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed, the same forecast.")]
-Threads = Annotated[int, typer.Option(min=1, max=256, help="Threads to compute with; more pay on wide data alone.")]
+Threads = Annotated[
+    int, typer.Option(min=1, max=256, help="Threads to compute with; more than one pays off only on wide data.")
+]
 Config = Annotated[
     Path | None,
+    typer.Option(is_eager=True, callback=_read_config, help="A TOML file with defaults for these options."),
+]
+FitConfig = Annotated[
+    Path | None,
     typer.Option(
+        "--config",
         is_eager=True,
         callback=_read_config,
         help="A TOML file with defaults for these options, and tables [model] and [training].",
@@ -142,10 +151,10 @@ class Reading:
     id_col: str = "unique_id"
     time_col: str = "ds"
     target_col: str = "y"
-    layout: LayoutName = "auto"
+    layout: Layout = "auto"
     freq: str | None = None
     fill: str | None = None
-    duplicates: DuplicatesName = "error"
+    duplicates: Duplicates = "error"
 
     def values(self) -> dict[str, Any]:
         """As the library takes them: numbers as numbers."""
@@ -154,14 +163,12 @@ class Reading:
             try:
                 fill = float(self.fill)
             except ValueError:
-                raise ConfigError(f"--fill {quoted(self.fill)} is none of interpolate, ffill or a number") from None
+                raise ConfigError(f"--fill {quoted(self.fill)} must be interpolate, ffill or a number") from None
         freq = int(self.freq) if self.freq is not None and self.freq.lstrip("-").isdecimal() else self.freq
         return {**vars(self), "fill": fill, "freq": freq}
 
-    def panel_options(self) -> "PanelOptions":
+    def panel_options(self) -> PanelOptions:
         """For reading a file."""
-        from leapts.data.options import PanelOptions
-
         return PanelOptions(**self.values())
 
     def changed(self) -> list[str]:

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from leapts.cli import options
-from leapts.cli.frames import RowsOfEach, records, show_frame
-from leapts.cli.sources import load_set, require_apart, resolve
+from leapts.cli.frames import records, show_frame
+from leapts.cli.sources import read_for, require_apart
 from leapts.cli.terminal import is_terminal, say, write_bytes, write_json
-from leapts.data.catalogue import Dataset
 from leapts.data.wording import counted
 from leapts.errors import ConfigError
 
@@ -23,7 +22,7 @@ Examples:
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder leapts fit wrote.")],
+    model: options.Model,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -87,9 +86,7 @@ def predict(
             raise ConfigError(f"--output and --trace are both {trace}; give each a file of its own")
     options.use_threads(threads)
     forecaster = LeapTS.load(model)
-    found = None if data is None else resolve(data)
-    source = load_set(found) if isinstance(found, Dataset) else found
-    panel = forecaster.fitted_.tail if source is None else forecaster.read(source)
+    panel = forecaster.fitted_.tail if data is None else read_for(forecaster, data)
     # Arrow has dates, and pandas has none; files and pages are to have them where the data had.
     result = forecaster.predict(
         panel.in_frames_of("pyarrow"), level=options.whole_levels(level) or None, return_trace=trace is not None
@@ -110,7 +107,7 @@ def predict(
     elif output == "-" or not is_terminal():
         write_bytes(csv_bytes(forecast, safe_cells=safe_cells))
     else:
-        show_frame(forecast, RowsOfEach(5), hint="-o FILE writes them all")
+        show_frame(forecast, rows=5, hint="-o FILE writes them all")
 
 
 def predict_folder(

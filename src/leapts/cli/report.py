@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leapts.cli import options
-from leapts.cli.sources import load_set, resolve
+from leapts.cli.sources import read_for
 from leapts.cli.terminal import say, write_json
-from leapts.data.catalogue import Dataset
 
 if TYPE_CHECKING:
-    from leapts import LeapTS
     from leapts.data.panel import Panel
 
 EXAMPLE = """\b
@@ -26,7 +24,7 @@ Page = Annotated[
 
 
 def report(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The folder leapts fit wrote.")],
+    model: options.Model,
     data: options.Data,
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
     cutoffs: Annotated[
@@ -79,12 +77,6 @@ def require_page(target: Path | None) -> None:
 
     if target is not None:
         require_writable(target, (".html", ".htm"))
-
-
-def read_for(model: "LeapTS", data: str) -> "Panel":
-    """Data as a fitted model reads it."""
-    found = resolve(data)
-    return model.read(load_set(found) if isinstance(found, Dataset) else found)
 
 
 def named(panel: "Panel", series: list[str]) -> list[str | int]:

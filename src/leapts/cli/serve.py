@@ -8,6 +8,9 @@ import typer
 
 from leapts.cli import options
 from leapts.cli.terminal import note, say
+from leapts.serve import Limits, require_extra
+
+_USUAL = Limits()
 
 EXAMPLE = """\b
 Examples:
@@ -28,22 +31,25 @@ def serve(
         Path | None,
         typer.Option(help="A file with the token callers have to show. [the variable LEAPTS_TOKEN; else none]"),
     ] = None,
-    max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 8_000_000,
-    max_series: Annotated[int, typer.Option(min=1, help="Series in a request.")] = 2_000,
-    max_length: Annotated[int, typer.Option(min=1, help="Values in a series.")] = 100_000,
-    max_concurrent: Annotated[int, typer.Option(min=1, help="Forecasts at a time; others are told to retry.")] = 128,
+    max_body: Annotated[int, typer.Option(min=1, help="Largest request, in bytes.")] = _USUAL.body,
+    max_series: Annotated[int, typer.Option(min=1, help="Most series in a request.")] = _USUAL.series,
+    max_length: Annotated[int, typer.Option(min=1, help="Most values in a series.")] = _USUAL.length,
+    max_concurrent: Annotated[int, typer.Option(min=1, help="Forecasts at a time; others are told to retry.")] = (
+        _USUAL.concurrency
+    ),
     max_wait: Annotated[
-        float, typer.Option(min=0.001, help="Seconds of work, or one request, to wait for; others are told to retry.")
-    ] = 0.005,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to read a request, and to answer it.")] = 30.0,
+        float,
+        typer.Option(min=0.001, help="Most seconds of work to wait for, or one request; others are told to retry."),
+    ] = _USUAL.wait,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to read a request, and to answer it.")] = (
+        _USUAL.seconds
+    ),
     reload_every: Annotated[float, typer.Option(min=0.05, help="Seconds between looks at the folders.")] = 1.0,
     threads: options.Threads = 1,
     config: options.Config = None,  # noqa: ARG001 - read before the others
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
     """Serve models over HTTP: forecasts for programs, and a page for people. A signal to stop lets it finish first."""
-    from leapts.serve import Limits, require_extra
-
     require_extra()
     from leapts.serve.app import create_app
     from leapts.serve.models import Shelf

@@ -13,6 +13,7 @@ from leapts.data.wording import listed, nearest, quoted
 from leapts.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from leapts import LeapTS
     from leapts.data.panel import Panel
 
 PREFIX = "dataset:"
@@ -83,6 +84,12 @@ def read_source(data: str, reading: Reading) -> Source:
     if panel.unused and launch.is_first():
         note(_on_unused(panel))
     return Source(panel, seasonal_period(panel.freq))
+
+
+def read_for(model: "LeapTS", data: str) -> "Panel":
+    """Read what the user named as a fitted model reads its data."""
+    found = resolve(data)
+    return model.read(load_set(found) if isinstance(found, Dataset) else found)
 
 
 def load_set(dataset: Dataset) -> "Panel":

@@ -66,8 +66,9 @@ def write_json(value: Any) -> None:
     """One JSON object and a new line, and nothing else."""
     text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_by_iso)
     # JSON can spell whatever could command a terminal; to a program it is the same.
-    shown = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
-    write_bytes(shown.encode() + b"\n")
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+    write_bytes(text.encode() + b"\n")
 
 
 def write_bytes(content: bytes) -> None:
@@ -187,7 +188,7 @@ def _cell(value: object) -> str:
 
 def _looks_like_number(cell: str) -> bool:
     try:
-        float(cell.replace(",", "").rstrip(" %s") or 0)
+        float(cell.replace(",", "").rstrip(" %") or 0)
     except ValueError:
         return False
     return True

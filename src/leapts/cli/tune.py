@@ -35,7 +35,7 @@ def tune(
         Path | None, typer.Option(help="A SQLite file to keep the trials in; with it, the same command goes on.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The TOML file to write the best options to. [standard output]")
+        Path | None, typer.Option("--out", "-o", help="The TOML file to write the best options to. [standard output]")
     ] = None,
     engine: Annotated[
         options.Engine, typer.Option(help="Where to fit: here, one by one, or on a Ray cluster, a trial a processor.")
@@ -54,7 +54,7 @@ def tune(
     learning_rate: options.LearningRate = None,
     seed: options.Seed = 1,
     threads: options.Threads = 1,
-    config: options.Config = None,  # noqa: ARG001 - read before the others
+    config: options.FitConfig = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:

@@ -10,7 +10,7 @@ _SWEEPS = 100
 
 def cluster_variates(
     series: Float[Tensor, "variates time"], clusters: int, generator: Generator
-) -> Int[Tensor, "variates"]:
+) -> Int[Tensor, " variates"]:
     """The group of each variate, by k-means on the standardised series in Euclidean distance.
 
     Starts from k-means++ seeds and keeps the best of several restarts. Groups are numbered in order of first

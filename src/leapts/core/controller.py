@@ -50,7 +50,7 @@ class HierarchicalController(_LearnedLengths):
     def decide(
         self,
         hidden: Float[Tensor, "rows hidden"],
-        remaining: Float[Tensor, "rows"],
+        remaining: Float[Tensor, " rows"],
         noise: Float[Tensor, "rows scales"] | None,
     ) -> Decision:
         """Hard one-hot scale and whole length forward, soft distribution and continuous length backward."""
@@ -67,7 +67,7 @@ class HierarchicalController(_LearnedLengths):
     def choose(
         self,
         hidden: Float[Tensor, "rows hidden"],
-        remaining: Float[Tensor, "rows"],
+        remaining: Float[Tensor, " rows"],
         noise: Float[Tensor, "rows scales"] | None,
     ) -> Choice:
         """The most likely scale and its length."""
@@ -81,7 +81,7 @@ class HierarchicalController(_LearnedLengths):
     def probabilities(
         self,
         hidden: Float[Tensor, "rows hidden"],
-        scale: Int[Tensor, "rows"],  # noqa: ARG002
+        scale: Int[Tensor, " rows"],  # noqa: ARG002
     ) -> Float[Tensor, "rows scales"]:
         """The scale distribution, free of noise."""
         return torch.softmax(self.logits(hidden).chunk(2, 1)[0] / self.temperature, 1)
@@ -103,7 +103,7 @@ class FlatScheduler(_LearnedLengths):
     def decide(
         self,
         hidden: Float[Tensor, "rows hidden"],
-        remaining: Float[Tensor, "rows"],
+        remaining: Float[Tensor, " rows"],
         noise: Tensor | None,  # noqa: ARG002
     ) -> Decision:
         """The one scale, and a length that learns straight-through."""
@@ -113,7 +113,7 @@ class FlatScheduler(_LearnedLengths):
     def choose(
         self,
         hidden: Float[Tensor, "rows hidden"],
-        remaining: Float[Tensor, "rows"],
+        remaining: Float[Tensor, " rows"],
         noise: Tensor | None,  # noqa: ARG002
     ) -> Choice:
         """The one scale and its length."""
@@ -123,7 +123,7 @@ class FlatScheduler(_LearnedLengths):
     def probabilities(
         self,
         hidden: Float[Tensor, "rows hidden"],
-        scale: Int[Tensor, "rows"],  # noqa: ARG002
+        scale: Int[Tensor, " rows"],  # noqa: ARG002
     ) -> Float[Tensor, "rows 1"]:
         """The one scale is certain."""
         return torch.ones_like(hidden[:, :1])

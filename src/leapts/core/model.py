@@ -56,7 +56,7 @@ class Forecast(NamedTuple):
 
 
 class LeapTSModel(nn.Module):
-    """The network. Its parts are chosen by `leapts.config`; this class only says how they go together.
+    """The network. `leapts.assembly` makes its parts; this class only says how they go together.
 
     Inside, variates come before the batch: mixing them is then one matrix product, and a cluster of variates one run of
     rows.

@@ -79,7 +79,7 @@ class Rollout(nn.Module):
             else:
                 mask = soft_segment_mask(self.steps, start if leap else None, length, sharpness=self.sharpness)
             segment = self.heads.blend(hidden, weights) * mask
-            written = segment if leap == 0 else written + segment
+            written = segment if leap == 0 else written + segment  # noqa: F821 - bound at the first leap
             if recorder is not None:
                 self._record_leap(recorder, leap, every_row, hidden, start, length, weights.argmax(1))
             if leap == last and mover is None:
@@ -113,7 +113,8 @@ class Rollout(nn.Module):
             scale, length = self.scheduler.choose(hidden, remaining, luck)
             if leap == last:
                 length = remaining
-            left = remaining - length
+            # Where weights or windows are no numbers neither is the length; such a row is written, and done.
+            left = (remaining - length).nan_to_num_(0.0)
             segment = self.heads.chosen(hidden, scale)
             segment.mul_(masks.until_end.index_select(0, left.long()))
             if leap == 0:
@@ -146,7 +147,7 @@ class Rollout(nn.Module):
         outcome = Outcome(self._share(landing.left), self._share(landing.length), landing.scale, landing.segment)
         return self.control.forward(outcome, landing.control)
 
-    def _share(self, steps: Float[Tensor, "rows"]) -> Float[Tensor, "rows 1"]:
+    def _share(self, steps: Float[Tensor, " rows"]) -> Float[Tensor, "rows 1"]:
         """As a share of the horizon."""
         return (steps / self.horizon).unsqueeze(1)
 
@@ -154,11 +155,11 @@ class Rollout(nn.Module):
         self,
         recorder: TraceRecorder,
         leap: int,
-        rows: Int[Tensor, "rows"] | slice,
+        rows: Int[Tensor, " rows"] | slice,
         hidden: Float[Tensor, "rows hidden"],
-        start: Float[Tensor, "rows"],
-        length: Float[Tensor, "rows"],
-        scale: Int[Tensor, "rows"],
+        start: Float[Tensor, " rows"],
+        length: Float[Tensor, " rows"],
+        scale: Int[Tensor, " rows"],
     ) -> None:
         probabilities = self.scheduler.probabilities(hidden, scale) if recorder.keeps_moves else None
         recorder.decided(leap, rows, start=start, length=length, scale=scale, probabilities=probabilities)
@@ -174,21 +175,21 @@ class Rollout(nn.Module):
 class _Landing(NamedTuple):
     """Rows right after a leap, before their states move on."""
 
-    rows: Int[Tensor, "rows"]
+    rows: Int[Tensor, " rows"]
     state: Float[Tensor, "rows state"]
     control: Float[Tensor, "rows control"]
     scale: Float[Tensor, "rows scales"]
-    length: Float[Tensor, "rows"]
-    left: Float[Tensor, "rows"]  # of the horizon
+    length: Float[Tensor, " rows"]
+    left: Float[Tensor, " rows"]  # of the horizon
     segment: Float[Tensor, "rows numbers"]
 
-    def select(self, index: Int[Tensor, "some"]) -> "_Landing":
+    def select(self, index: Int[Tensor, " some"]) -> "_Landing":
         """Some of the rows, in the order given."""
         return _Landing(*[field.index_select(0, index) for field in self])
 
 
 def _add_rows(
-    whole: Float[Tensor, "all numbers"], rows: Int[Tensor, "rows"], part: Float[Tensor, "rows numbers"]
+    whole: Float[Tensor, "all numbers"], rows: Int[Tensor, " rows"], part: Float[Tensor, "rows numbers"]
 ) -> None:
     """Add in place to some rows; while none is done, to all of them, which is quicker."""
     if rows.shape[0] == whole.shape[0]:
@@ -197,7 +198,7 @@ def _add_rows(
         whole.index_add_(0, rows, part)
 
 
-def _cluster_sizes(rows: Int[Tensor, "rows"], borders: Sequence[int]) -> Sequence[int]:
+def _cluster_sizes(rows: Int[Tensor, " rows"], borders: Sequence[int]) -> Sequence[int]:
     """How many of these rows each cluster has; both are sorted by cluster, so counting is bisection."""
     if len(borders) == 2:
         return [rows.shape[0]]

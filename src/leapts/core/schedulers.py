@@ -15,14 +15,14 @@ class Decision(NamedTuple):
     """A leap as training sees it: exact in value, soft in gradient."""
 
     weights: Float[Tensor, "rows scales"]  # one-hot; its gradient is that of the soft distribution
-    length: Float[Tensor, "rows"]  # a whole number; its gradient is that of the continuous length
+    length: Float[Tensor, " rows"]  # a whole number; its gradient is that of the continuous length
 
 
 class Choice(NamedTuple):
     """A leap as inference sees it."""
 
-    scale: Int[Tensor, "rows"]
-    length: Float[Tensor, "rows"]  # a whole number
+    scale: Int[Tensor, " rows"]
+    length: Float[Tensor, " rows"]  # a whole number
 
 
 @runtime_checkable
@@ -44,7 +44,7 @@ class Scheduler(Protocol):
     def decide(
         self,
         hidden: Float[Tensor, "rows hidden"],
-        remaining: Float[Tensor, "rows"],
+        remaining: Float[Tensor, " rows"],
         noise: Float[Tensor, "rows noises"] | None,
     ) -> Decision:
         """The next leap, differentiably."""
@@ -52,13 +52,13 @@ class Scheduler(Protocol):
     def choose(
         self,
         hidden: Float[Tensor, "rows hidden"],
-        remaining: Float[Tensor, "rows"],
+        remaining: Float[Tensor, " rows"],
         noise: Float[Tensor, "rows noises"] | None,
     ) -> Choice:
         """The next leap, at the least cost."""
 
     def probabilities(
-        self, hidden: Float[Tensor, "rows hidden"], scale: Int[Tensor, "rows"]
+        self, hidden: Float[Tensor, "rows hidden"], scale: Int[Tensor, " rows"]
     ) -> Float[Tensor, "rows scales"]:
         """How likely each scale was when `scale` was taken, for the trace."""
 
@@ -68,7 +68,7 @@ def straight_through(hard: Float[Tensor, "*shape"], soft: Float[Tensor, "*shape"
     return hard + (soft - soft.detach())
 
 
-def executed_length(length: Float[Tensor, "rows"], remaining: Float[Tensor, "rows"]) -> Float[Tensor, "rows"]:
+def executed_length(length: Float[Tensor, " rows"], remaining: Float[Tensor, " rows"]) -> Float[Tensor, " rows"]:
     """A continuous length as executed: rounded and clipped to what remains, straight-through."""
     return straight_through(torch.minimum(length.detach().round(), remaining), length)
 

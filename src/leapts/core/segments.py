@@ -11,9 +11,9 @@ from leapts.core.layers import LinearBank, Mlp
 
 
 def soft_segment_mask(
-    steps: Float[Tensor, "numbers"],
-    start: Float[Tensor, "rows"] | None,
-    length: Float[Tensor, "rows"],
+    steps: Float[Tensor, " numbers"],
+    start: Float[Tensor, " rows"] | None,
+    length: Float[Tensor, " rows"],
     *,
     sharpness: float,
 ) -> Float[Tensor, "rows numbers"]:
@@ -29,13 +29,13 @@ def soft_segment_mask(
 
 
 def remaining_mask(
-    steps: Float[Tensor, "numbers"], start: Float[Tensor, "rows"], *, horizon: int, sharpness: float
+    steps: Float[Tensor, " numbers"], start: Float[Tensor, " rows"], *, horizon: int, sharpness: float
 ) -> Float[Tensor, "rows numbers"]:
     """The soft mask of a segment that takes all that remains: all rows end, and fade out, at the same step."""
     return torch.sigmoid((horizon - steps - 0.5) / sharpness) * _from(steps, start)
 
 
-def _from(steps: Float[Tensor, "numbers"], start: Float[Tensor, "rows"]) -> Float[Tensor, "rows numbers"]:
+def _from(steps: Float[Tensor, " numbers"], start: Float[Tensor, " rows"]) -> Float[Tensor, "rows numbers"]:
     """One from the start on, zero before it; for whole numbers, in half the time of a comparison and a product."""
     return (steps + 1 - start.detach().unsqueeze(1)).clamp(0, 1)
 
@@ -82,7 +82,9 @@ class SegmentHeads(nn.Module):
         # Not as a product of matrices: with as few columns as scales, its gradient is the slowest part of a step.
         return (self.heads.every(self.trunk(hidden)) * weights.unsqueeze(2)).sum(1)
 
-    def chosen(self, hidden: Float[Tensor, "rows hidden"], scale: Int[Tensor, "rows"]) -> Float[Tensor, "rows numbers"]:
+    def chosen(
+        self, hidden: Float[Tensor, "rows hidden"], scale: Int[Tensor, " rows"]
+    ) -> Float[Tensor, "rows numbers"]:
         """The chosen head's segment of each row; among many rows, the other heads do not run."""
         features = self.trunk.forward(hidden)
         scales, rows = self.heads.weight.shape[0], scale.shape[0]

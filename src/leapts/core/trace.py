@@ -105,7 +105,7 @@ class TraceRecorder:
         *,
         start: Tensor,
         length: Tensor,
-        scale: Int[Tensor, "rows"],
+        scale: Int[Tensor, " rows"],
         probabilities: Float[Tensor, "rows scales"] | None,
     ) -> None:
         """These rows took a leap; one of length 0 is none."""

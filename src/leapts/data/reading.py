@@ -139,13 +139,12 @@ def read_table(source: str | Path | object, *, id_col: str = "unique_id") -> Tab
     return _read_frame(source)
 
 
-def read_csv_text(content: bytes, *, id_col: str = "unique_id", name: str = "the table") -> Table:
+def read_csv_text(content: bytes, *, id_col: str = "unique_id") -> Table:
     """Reads a CSV that a stranger sent: plain text alone, so nothing that unpacks to more than it is.
 
     Args:
         content: The text, in UTF-8.
         id_col: The column of series names, read as text.
-        name: What messages call it.
 
     Raises:
         DataError: With the cure.
@@ -153,8 +152,8 @@ def read_csv_text(content: bytes, *, id_col: str = "unique_id", name: str = "the
     packed = {GZIP_MAGIC: "gzip data", PARQUET_MAGIC: "a Parquet file", **FOREIGN_MAGIC}
     for magic, what in packed.items():
         if content.startswith(magic):
-            raise DataError(f"{name} is {what}; send the table as plain CSV text")
-    return _read_bytes(content, name, id_col)
+            raise DataError(f"the table is {what}; send it as plain CSV text")
+    return _read_bytes(content, "the table", id_col)
 
 
 def file_bytes(path: Path) -> bytes:

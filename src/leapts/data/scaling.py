@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Float32, Float64, Int64
+from jaxtyping import Bool, Float, Float32, Float64, Int64
 from torch import Tensor
 
 from leapts.data.panel import Panel, row_by_row
@@ -21,6 +21,11 @@ class Scaler:
 
     mean: Float64[Tensor, " series"]
     deviation: Float64[Tensor, " series"]
+
+    @property
+    def constant(self) -> Bool[Tensor, " series"]:
+        """Which series have no deviation to count in. One that deviates by exactly 1 is not told from them."""
+        return self.deviation == 1
 
     @classmethod
     def fit(cls, panel: Panel) -> "Scaler":
@@ -63,20 +68,10 @@ class Scaler:
         centred = panel.values - row_by_row(self.mean, lengths)
         return centred.div_(row_by_row(self.deviation, lengths)).float()
 
-    def inverse(
-        self, values: Float[Tensor, "series *steps"], series: Int64[Tensor, " series"] | None = None
-    ) -> Float64[Tensor, "series *steps"]:
-        """Standardised values back in their units.
-
-        Args:
-            values: One line for each series.
-            series: Which series the lines belong to; all of them in order if left out.
-        """
-        mean, deviation = self.mean, self.deviation
-        if series is not None:
-            mean, deviation = mean.index_select(0, series), deviation.index_select(0, series)
+    def inverse(self, values: Float[Tensor, "series ..."]) -> Float64[Tensor, "series ..."]:
+        """Standardised values back in their units, one line for each series."""
         shape = (-1,) + (1,) * (values.dim() - 1)
-        return values.double() * deviation.view(shape) + mean.view(shape)
+        return values.double() * self.deviation.view(shape) + self.mean.view(shape)
 
 
 def _segment_mean(values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"]) -> Float64[Tensor, " series"]:

@@ -54,7 +54,7 @@ def simulate(scenario: str, *, seed: int = 0, steps: int = PAPER_STEPS) -> Simul
     return SCENARIOS[scenario](np.random.default_rng(seed), steps)
 
 
-def integrate(field: Field, state: Array, *, step: float, steps: int, substeps: int, start: float = 0.0) -> Array:
+def integrate(field: Field, state: Array, *, step: float, steps: int, substeps: int) -> Array:
     """Solves `d state / dt = field(t, state)` with classical Runge-Kutta steps of order four.
 
     Args:
@@ -63,7 +63,6 @@ def integrate(field: Field, state: Array, *, step: float, steps: int, substeps: 
         step: Time from one returned state to the next.
         steps: How many states to return, the initial one included.
         substeps: How many Runge-Kutta steps to take from one returned state to the next.
-        start: The time of the initial state.
 
     Returns:
         The states, as [steps, *state].
@@ -73,7 +72,7 @@ def integrate(field: Field, state: Array, *, step: float, steps: int, substeps: 
     for index in range(steps):
         states[index] = state
         # Counted from the index, so that rounding does not add up and jumps fall where they should.
-        t = start + index * step
+        t = index * step
         for part in range(substeps):
             state = _runge_kutta(field, t + part * h, state, h)
     return states

@@ -83,7 +83,7 @@ def require_length(
         others = f" ({counted(short, 'series')} of {len(panel)} too short)" if short > 1 else ""
         raise DataError(
             f"series {quoted(panel.series[shortest])} has {counted(int(lengths[shortest]), 'value')}"
-            f"{others}, but {purpose} needs {steps}; "
+            f"{others}, but {purpose} needs {steps:,}; "
             f"{cure}, or leave such series out"
         )
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from leapts.errors import DataError
@@ -164,6 +164,23 @@ class EveryNth:
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
         """Cuts out the windows of these numbers."""
         return self.windows.gather(index * self.step)
+
+
+class WithoutFutures:
+    """Windows in which what came after is hidden for some series, as NaN."""
+
+    def __init__(self, windows: EveryNth, hidden: Bool[Tensor, " series"]) -> None:
+        self.windows = windows
+        self.hidden = hidden
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
+        """Cuts out the windows of these numbers."""
+        history, future = self.windows.gather(index)
+        hidden = self.hidden[self.windows.series_of(index)].view(*future.shape[:2], 1)
+        return WindowBatch(history, future.masked_fill(hidden, torch.nan))
 
 
 def _parted(spans: Float[Tensor, "batch variates span"], input_size: int) -> WindowBatch:

@@ -56,6 +56,7 @@ def stamp_text(stamp: object, zone: str | None = None) -> str:
 
 def printable(text: object) -> str:
     r"""The text on one line, with whatever could move a cursor, hide or reverse text escaped, such as `\x1b`."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode() for character in str(text)
-    )
+    text = str(text)
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)

@@ -50,10 +50,11 @@ def require_writable(target: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None
         suffixes: How it may end.
 
     Raises:
-        DataError: When the name tells no format, is a folder's, or the folder above is not there or takes no files.
+        DataError: When the name has no format's suffix or is a folder's, or the folder above is not there or takes
+            no files.
     """
     if not target.name.endswith(suffixes):
-        raise DataError(f"{target.name} tells no format; end the name with {', '.join(suffixes)}")
+        raise DataError(f"cannot tell the format from the name {target.name}; end it with {', '.join(suffixes)}")
     if not target.parent.is_dir():
         raise DataError(f"the folder {target.parent} does not exist; make it first")
     if target.is_dir():

@@ -23,8 +23,8 @@ from leapts.data.validation import LARGEST_VALUE, require_length
 from leapts.data.wording import listed, quoted
 from leapts.errors import DataError
 from leapts.forecaster.fitted import FARTHEST, Fitted, too_far
-from leapts.forecaster.traced import TracedPasses
-from leapts.intervals import Bound, Level, windows_needed
+from leapts.forecaster.replay import ReplayedPasses
+from leapts.intervals import Bound, Level
 
 _MOST_LEVELS = 64  # whose half widths are kept
 
@@ -74,13 +74,13 @@ class ArrayForecaster:
         row_seconds: What each of them costs, in a pass of many; 0 where it was not measured.
     """
 
-    def __init__(self, fitted: Fitted, *, fill: Fill | None = None, traced: bool = False) -> None:
+    def __init__(self, fitted: Fitted, *, fill: Fill | None = None, replayed: bool = False) -> None:
         """Prepares the lookups.
 
         Args:
             fitted: The model.
             fill: What to put in the place of missing values; none: they are errors.
-            traced: Whether to record small passes, which takes seconds now and makes each faster later.
+            replayed: Whether to record small passes, which takes seconds now and makes each faster later.
         """
         self.fitted = fitted
         self.fill = fill
@@ -92,9 +92,11 @@ class ArrayForecaster:
         self._known_half_widths: dict[Level, Floats] = {}
         # Random partitions are drawn row by row: beside others a row would get another one.
         self._together = not isinstance(fitted.config.scheduling, MonteCarloScheduling)
-        self._traced = TracedPasses(fitted.model, fitted.config.n_series or 1) if traced and self._together else None
-        self.quick_rows = 0 if self._traced is None else self._traced.quick_rows
-        self.row_seconds = 0.0 if self._traced is None else self._traced.row_seconds
+        self._replayed = (
+            ReplayedPasses(fitted.model, fitted.config.n_series or 1) if replayed and self._together else None
+        )
+        self.quick_rows = 0 if self._replayed is None else self._replayed.quick_rows
+        self.row_seconds = 0.0 if self._replayed is None else self._replayed.row_seconds
 
     def read(self, names: Sequence[Name], histories: Sequence[Floats] | Floats) -> Histories:
         """Check histories, each in the order of time; of a joint model's series, all ending together.
@@ -137,10 +139,10 @@ class ArrayForecaster:
         if not self._together and len(requests) > 1:
             return [forecast for request in requests for forecast in self.forecast([request], record)]
         windows = torch.from_numpy(_standardised(requests)).unflatten(0, (-1, self.fitted.config.n_series or 1))
-        forecasts = self._traced(windows) if self._traced is not None and record == "nothing" else None
+        forecasts = self._replayed(windows) if self._replayed is not None and record == "nothing" else None
         trace = None
         if forecasts is None:
-            found = self.fitted.model.forecast(windows, record=record)
+            found = self.fitted.light.forecast(windows, record=record)
             forecasts = found.values
             trace = None if found.trace is None else found.trace.arranged(lambda x: x.flatten(0, 1))
         values = forecasts.flatten(0, 1).double().numpy()
@@ -178,7 +180,7 @@ class ArrayForecaster:
     def has_level(self, level: Level) -> bool:
         """Whether enough was held out for an interval of that level."""
         scores = self.fitted.scores
-        return scores is not None and windows_needed(level) <= int(scores.counts.min())
+        return scores is not None and scores.allow(level)
 
     def require_levels(self, bounds: Sequence[Bound]) -> None:
         """Refuse intervals that cannot be given, before any forecast is made.

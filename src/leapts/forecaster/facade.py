@@ -1,6 +1,7 @@
 """`LeapTS`: from a table of data to a forecast."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from numbers import Real
 from pathlib import Path
@@ -15,6 +16,7 @@ from leapts.data.frames import forecast_frame
 from leapts.data.options import Duplicates, Layout, PanelOptions
 from leapts.data.panel import Panel
 from leapts.data.validation import read_panel, require_length
+from leapts.data.wording import counted
 from leapts.errors import ConfigError, ModelFileError, NotFittedError
 from leapts.forecaster import folder
 from leapts.forecaster.backtest import CUTOFF, backtest, coverage_reached
@@ -194,7 +196,8 @@ class LeapTS:
             raise ConfigError(f"a back-test has a column {CUTOFF!r} of its own; give the data's another name")
         interval_bounds(_listed("level", level), self.alias)  # refuses what cannot be, before the fit
         held_out = h + step * (n_windows - 1)
-        require_length(panel, held_out + h + 1, f"{n_windows} windows of {h} steps and something to fit on")
+        purpose = f"a back-test with {counted(n_windows, 'window')} of {h} steps, and something to fit on,"
+        require_length(panel, held_out + h + 1, purpose, cure="ask for fewer windows or a shorter horizon")
 
         def fit(known: Panel) -> Fitted:
             fitted = fit_panel(known, self._fit_options(), progress=progress)
@@ -241,7 +244,7 @@ class LeapTS:
         """
         fitted = self._require_fitted()
         panel = fitted.accepted(self._read(df, freq=fitted.tail.freq))
-        self._fitted = fitted.with_scores(calibrated(fitted, panel))
+        self._fitted = replace(fitted, scores=calibrated(fitted, panel))
         return self
 
     def save(self, path: str | Path) -> None:

@@ -45,6 +45,16 @@ class Fitted:
     picks: tuple[Pick, ...]
     scores: ConformalScores | None
 
+    def __getstate__(self) -> dict[str, object]:
+        # Copies and pickles leave out what is made anew when asked for; the light model could not be pickled.
+        made_anew = {"light", "_places"}
+        return {name: value for name, value in self.__dict__.items() if name not in made_anew}
+
+    @cached_property
+    def light(self) -> LeapTSModel:
+        """The model for forecasts, prepared once for all of them."""
+        return self.model.snapshot()
+
     @property
     def is_joint(self) -> bool:
         """Whether the model forecasts its series together, and so needs exactly those."""
@@ -111,7 +121,7 @@ class Fitted:
             windows = Windows(values, tail.offsets, self.config.input_size, 0, pad_short=True)
             every = torch.arange(len(panel))
             batches = [windows.gather(index).history for index in every.split(_ROWS_AT_A_TIME)]
-        parts = [self.model.forecast(batch, record=record) for batch in batches]
+        parts = [self.light.forecast(batch, record=record) for batch in batches]
         merged = torch.cat([part.values.flatten(0, 1) for part in parts])
         coarse = [part.coarse.flatten(0, 1) for part in parts if part.coarse is not None]
         _require_numbers(merged, panel)
@@ -185,10 +195,6 @@ class Fitted:
             )
         return self.scores
 
-    def with_scores(self, scores: ConformalScores | None) -> "Fitted":
-        """The same, with other calibration scores."""
-        return replace(self, scores=scores)
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PanelForecast:
@@ -197,7 +203,7 @@ class PanelForecast:
     panel: Panel
     values: Float64[Tensor, "series h"]
     coarse: Float64[Tensor, "series h"] | None
-    scale: Float64[Tensor, "series"]  # of each series, for intervals
+    scale: Float64[Tensor, " series"]  # of each series, for intervals
     trace: ScheduleTrace | None
 
 

@@ -19,12 +19,12 @@ from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.data.splits import split_by_sizes
 from leapts.data.validation import require_length
-from leapts.data.windows import EveryNth
-from leapts.errors import ConfigError, DataError, TrainingError
+from leapts.data.windows import EveryNth, WithoutFutures
+from leapts.errors import ConfigError, TrainingError
 from leapts.files import claimed
 from leapts.forecaster.fitted import Fitted, tail_of
 from leapts.forecaster.picking import Pick, Picked, pick_options, pick_val_size
-from leapts.intervals import ConformalScores, groups_by_series
+from leapts.intervals import ConformalScores, enough_for_own_groups
 from leapts.training import Checkpoint, Progress, TrainingReport, Workers, train, train_taught
 from leapts.training.workers import present_workers, require_same
 
@@ -111,7 +111,7 @@ def fit_panel(
             on_failure(replace(fitted, report=error.report))
         raise
     fitted = replace(fitted, report=report)
-    return fitted.with_scores(calibrated(fitted, split.val) if validation is not None else None)
+    return replace(fitted, scores=None if validation is None else calibrated(fitted, split.val))
 
 
 @contextmanager
@@ -161,10 +161,11 @@ def continue_fit(
     report = train(model, updated.windows(split.train), validation, config, progress=progress, beat_start=True)
     updated = replace(updated, report=report)
     if validation is not None:
-        return updated.with_scores(calibrated(updated, split.val))
+        return replace(updated, scores=calibrated(updated, split.val))
+    if fitted.scores is None or fitted.has_series_of(panel):
+        return updated
     # Scores of single series go by the places of the fit; for others, those of all of them together remain.
-    same = fitted.scores is None or fitted.has_series_of(panel)
-    return updated.with_scores(fitted.scores if same or fitted.scores is None else fitted.scores.of_last_group())
+    return replace(updated, scores=fitted.scores.of_last_group())
 
 
 def _held_out_by_update(fitted: Fitted, panel: Panel, given: int | None) -> Pick:
@@ -190,24 +191,28 @@ def _require_val_size(val_size: int | None, h: int) -> None:
 def calibrated(fitted: Fitted, panel: Panel) -> ConformalScores:
     """How far off the model is on windows it was not fitted on, for each step of the horizon.
 
-    Series with windows enough are measured each for itself, otherwise all together in units of their deviation.
+    Series with windows enough are measured each for itself, otherwise all together in units of their deviation; those
+    that were constant have none, and are measured with the others only if there are no others.
     """
     windows = _some_windows(fitted, panel, _MOST_CALIBRATION_ROWS)
     errors, owners = [], []
     for some in torch.arange(len(windows)).split(max(1, 8192 // _rows_a_window(fitted, panel))):
         batch = windows.gather(some)
-        errors.append((fitted.model.forecast(batch.history).values - batch.future).flatten(0, 1))
+        errors.append((fitted.light.forecast(batch.history).values - batch.future).flatten(0, 1))
         owners.append(windows.series_of(some))
     places = fitted.places_of(panel.series)
-    residuals, series = torch.cat(errors), places[torch.cat(owners)]
+    residuals, members = torch.cat(errors), torch.cat(owners)
+    counts = ~fitted.scaler_for(panel).constant[members]
+    pooled = residuals[counts] if bool(counts.any()) else residuals
+    series = places[members]
     if torch.equal(places.sort().values, torch.arange(len(fitted.tail))):
-        own = groups_by_series(torch.bincount(series, minlength=len(panel)), fitted.config.h)
-        if int(own.max()) > 0:
+        windows_of_each = torch.bincount(series, minlength=len(panel))
+        if len(panel) > 1 and enough_for_own_groups(windows_of_each, fitted.config.h):
             # One group for each series, and after them one for series that were not there.
-            residuals = torch.cat([residuals, residuals])
-            series = torch.cat([series, torch.full_like(series, len(panel))])
+            residuals = torch.cat([residuals, pooled])
+            series = torch.cat([series, series.new_full((len(pooled),), len(panel))])
             return ConformalScores.fit(residuals, torch.ones(len(residuals)), series)
-    return ConformalScores.fit(residuals, torch.ones(len(residuals)))
+    return ConformalScores.fit(pooled, torch.ones(len(pooled)))
 
 
 def _untrained(panel: Panel, train_part: Panel, picked: Picked, options: FitOptions) -> Fitted:
@@ -239,15 +244,16 @@ def _clusters(panel: Panel, scaler: Scaler, config: ModelConfig, seed: int) -> t
     return tuple(cluster_variates(series, config.clusters, torch.Generator().manual_seed(seed)).tolist())
 
 
-def _validation_windows(fitted: Fitted, panel: Panel | None) -> EveryNth | None:
-    if panel is None:
+def _validation_windows(fitted: Fitted, panel: Panel | None) -> EveryNth | WithoutFutures | None:
+    """Windows to choose weights by, if there are any.
+
+    A series that was constant has no deviation to count its errors in, and could outweigh all others: it has no say.
+    """
+    if panel is None or (fitted.pad_short and int(panel.lengths.max()) <= fitted.config.h):
         return None
-    try:
-        return _some_windows(fitted, panel, _MOST_VALIDATION_ROWS)
-    except DataError:
-        if not fitted.pad_short:
-            raise
-        return None
+    windows = _some_windows(fitted, panel, _MOST_VALIDATION_ROWS)
+    constant = fitted.scaler_for(panel).constant
+    return WithoutFutures(windows, constant) if bool(constant.any()) and not bool(constant.all()) else windows
 
 
 def _some_windows(fitted: Fitted, panel: Panel, most_rows: int) -> EveryNth:

@@ -173,6 +173,8 @@ def _hidden_size(panel: Panel) -> tuple[int, str]:
 
 def _normalization(panel: Panel, lookback: int, h: int) -> tuple[str, str]:
     """By which of the two a window's future lies closer to: its mean or its last value."""
+    if lookback == 1:
+        return "none", "of a look-back of one value nothing would be left"
     windows = Windows(Scaler.fit(panel).transform(panel), panel.offsets, lookback, h, pad_short=True)
     some = torch.randint(len(windows), (min(len(windows), 2000),), generator=torch.Generator().manual_seed(0))
     history, future = windows.gather(some)

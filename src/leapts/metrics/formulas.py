@@ -10,6 +10,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Values = npt.ArrayLike | Tensor
 
+ROUNDING = 1e-12  # what is below this share of a series' values is rounding noise
+
 
 def mse(actual: Values, forecast: Values) -> float:
     """Mean squared error."""
@@ -87,7 +89,7 @@ def naive_scale(values: Values, offsets: Values, season: int) -> FloatArray:
         season: Steps to a season; 1 for none.
 
     Returns:
-        One scale for each series: 0 for a series that repeats its season exactly, or is no longer than one.
+        One scale for each series: 0 for a series that repeats its season but for rounding, or is no longer than one.
     """
     if season < 1:
         raise ConfigError(f"season={season} is not a number of steps; use 1 where there is no season")
@@ -100,7 +102,9 @@ def naive_scale(values: Values, offsets: Values, season: int) -> FloatArray:
     inside = owner[season:] == owner[:-season]
     differences = np.abs(x[season:] - x[:-season])[inside]
     totals = np.bincount(owner[season:][inside], weights=differences, minlength=lengths.size)
-    return np.asarray(totals / np.maximum(lengths - season, 1), dtype=np.float64)
+    scale = totals / np.maximum(lengths - season, 1)
+    size = np.bincount(owner, weights=np.abs(x), minlength=lengths.size) / np.maximum(lengths, 1)
+    return np.where(scale > ROUNDING * size, scale, 0.0)
 
 
 def squared_error(actual: FloatArray, forecast: FloatArray) -> FloatArray:

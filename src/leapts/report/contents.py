@@ -16,7 +16,7 @@ from leapts.data.validation import require_length
 from leapts.errors import ConfigError, DataError
 from leapts.forecaster import LeapTS
 from leapts.forecaster.fitted import Fitted, PanelForecast
-from leapts.intervals import Level, windows_needed
+from leapts.intervals import Level
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -220,7 +220,7 @@ def _widths(fitted: Fitted, level: Sequence[Level], groups: Integers) -> dict[Le
     scores = fitted.scores
     if scores is None:
         return {}
-    possible = [one for one in sorted(level) if windows_needed(one) <= int(scores.counts.min())]
+    possible = [one for one in sorted(level) if scores.allow(one)]
     return {one: _numpy(scores.half_widths(one))[groups] for one in possible}
 
 

@@ -12,15 +12,14 @@ from leapts.core.scales import SCALE_NAMES
 from leapts.data.wording import printable
 from leapts.errors import ConfigError
 from leapts.forecaster.tracing import leaps_of
-from leapts.report.picture import COLOURS, bands_of, latest, rows_of
+from leapts.report.picture import COLOURS, INK, MUTED, PAST, bands_of, latest, rows_of
 from leapts.training import TrainingReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_INK, _MUTED, _PAST = "#1a1a1a", "#5f6368", "#80868b"
-# Okabe and Ito's remaining colours, for groups.
+# Okabe and Ito's colours, for groups.
 _GROUPS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 
 
@@ -50,12 +49,12 @@ def plot_forecast(
     past = latest(rows_of(history, series, "the history"), shown or 2 * len(ahead))
     stamps, values = _columns(ahead, 1, 2)
     past_stamps, past_values = _columns(past, 1, 2)
-    ax.plot(past_stamps, past_values, color=_PAST, linewidth=1.3, label="history")
+    ax.plot(past_stamps, past_values, color=PAST, linewidth=1.3, label="history")
     for level, lower, upper in bands_of(ahead):
         if len(stamps) > 1:
-            ax.fill_between(stamps, lower, upper, color=_INK, alpha=0.12, linewidth=0, label=f"{level} %")
+            ax.fill_between(stamps, lower, upper, color=INK, alpha=0.12, linewidth=0, label=f"{level} %")
         else:  # between a point and itself there is nothing to fill
-            ax.vlines(stamps, lower, upper, color=_INK, alpha=0.12, linewidth=12, label=f"{level} %")
+            ax.vlines(stamps, lower, upper, color=INK, alpha=0.12, linewidth=12, label=f"{level} %")
     every = np.concatenate([past_stamps[-1:], stamps])
     for leap in leaps.iter_rows(named=True):
         colour = COLOURS[leap["scale"]]
@@ -73,7 +72,7 @@ def plot_forecast(
         )
     if actual is not None:
         happened = rows_of(actual, series, "the actual values")
-        ax.plot(*_columns(happened, 1, 2), color=_INK, linewidth=1.2, label="actual")
+        ax.plot(*_columns(happened, 1, 2), color=INK, linewidth=1.2, label="actual")
     _short_dates(ax)
     ax.set_title(printable(series), parse_math=False)
     ax.legend(frameon=False, fontsize="small", ncols=3)
@@ -144,7 +143,7 @@ def plot_contributions(bins: Sequence[VolatilityBin], *, ax: "Axes | None" = Non
     """What moves the state, the control signal or time, by volatility."""
     ax = _axes(ax)
     control = np.array([one.control for one in bins])
-    ax.bar(range(len(bins)), control, color=_INK, label="control")
+    ax.bar(range(len(bins)), control, color=INK, label="control")
     ax.bar(range(len(bins)), 1 - control, bottom=control, color="#c3c9cf", label="temporal")
     ax.set_ylabel("share of changes of state")
     ax.legend(frameon=False, ncols=2, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1))
@@ -185,7 +184,7 @@ def plot_training(report: TrainingReport, *, ax: "Axes | None" = None) -> "Axes"
     steps, values = zip(*curve, strict=True) if curve else ((), ())
     ax.plot(steps, values, color=COLOURS["long"], linewidth=1.8)
     if report.validations:
-        ax.axvline(report.best_step, color=_MUTED, linestyle=":", label=f"best, step {report.best_step:,}")
+        ax.axvline(report.best_step, color=MUTED, linestyle=":", label=f"best, step {report.best_step:,}")
         ax.legend(frameon=False, fontsize="small")
     ax.set_xlabel("step of training")
     ax.set_ylabel(label)

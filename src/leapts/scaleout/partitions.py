@@ -52,7 +52,7 @@ def require_independent(model: LeapTS) -> None:
     if model.fitted_.is_joint:
         raise DataError(
             "the model forecasts its series together, so they cannot be spread over partitions; "
-            "forecast without an engine, or fit with model={'mixing': {'kind': 'none'}}"
+            "forecast without an engine, or fit with model={'mixing': 'none'}"
         )
 
 

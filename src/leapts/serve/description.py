@@ -68,7 +68,7 @@ def _paths(security: list[Json]) -> Json:
     safe = {
         "name": "safe_cells",
         "in": "query",
-        "description": "Write names that a spreadsheet would take for formulas with a quotation mark before them.",
+        "description": "Put an apostrophe before names that a spreadsheet would take for formulas.",
         "schema": {"type": "boolean", "default": False},
     }
     from_csv = {

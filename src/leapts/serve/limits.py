@@ -15,8 +15,8 @@ class Limits:
         series: Series in one request.
         length: Values in one series.
         concurrency: Forecasts that are being made or wait for it; whoever comes then is asked to come again.
-        wait: Seconds of work that may be waiting before a request; more, where a single request makes more.
         tables: The same for tables and reports, which take longer.
+        wait: Seconds of work that may be waiting before a request; more, where a single request makes more.
         seconds: For reading a request, again for answering it, and again for the caller to read what does not fit
             into the buffers on the way.
         header_seconds: For a caller to say what it wants, once connected.
@@ -27,8 +27,8 @@ class Limits:
     series: int = 2_000
     length: int = 100_000
     concurrency: int = 128
-    wait: float = 0.005
     tables: int = 4
+    wait: float = 0.005
     seconds: float = 30.0
     header_seconds: float = 10.0
 

@@ -135,7 +135,7 @@ def _read(name: str, path: Path) -> Served:
         raise ModelFileError(f"{path} was replaced while it was read; it is read again")
     fitted = model.fitted_
     fitted.model.eval()
-    arrays = ArrayForecaster(fitted, fill=model.fill, traced=True)
+    arrays = ArrayForecaster(fitted, fill=model.fill, replayed=True)
     return Served(name=name, version=version, model=model, arrays=arrays, identity=identity)
 
 

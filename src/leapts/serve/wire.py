@@ -21,6 +21,7 @@ from leapts.serve.problems import BAD_DATA, BAD_REQUEST, TOO_LARGE, Problem, in_
 from leapts.serve.stamps import Stamp, future_texts
 
 _BIGGEST = 2**53
+_MOST_NAMES = 100  # in the description of a model
 Identifier = Annotated[str, Meta(max_length=1000)] | Annotated[int, Meta(ge=-_BIGGEST, le=_BIGGEST)]
 LastStamp = Annotated[str, Meta(max_length=64)] | Annotated[int, Meta(ge=-_BIGGEST, le=_BIGGEST)]
 
@@ -167,6 +168,7 @@ def answer(asked: Asked, forecast: ArrayForecast) -> bytes:
     served, request = asked.served, asked.request
     columns = {served.model.alias: forecast.values, **served.arrays.bounds(forecast, asked.bounds)}
     tables = {name: values.tolist() for name, values in columns.items()}
+    leaps = None if forecast.trace is None else _leaps(forecast.trace)
     forecasts = []
     for row, one in enumerate(request.series):
         last = one.last if one.last is not None else request.last
@@ -175,14 +177,14 @@ def answer(asked: Asked, forecast: ArrayForecast) -> bytes:
                 one.id,
                 {name: table[row] for name, table in tables.items()},
                 UNSET if last is None else _stamps(last, served),
-                UNSET if forecast.trace is None else _leaps(forecast.trace, row),
+                UNSET if leaps is None else leaps[row],
             )
         )
     fitted = served.arrays.fitted
     return encode(ForecastOut(served.name, served.version, fitted.config.h, fitted.tail.freq, forecasts))
 
 
-def described(served: Served, most_series: int = 100) -> ModelOut:
+def described(served: Served) -> ModelOut:
     """A model, for those who choose one."""
     fitted, model = served.arrays.fitted, served.model
     return ModelOut(
@@ -193,7 +195,7 @@ def described(served: Served, most_series: int = 100) -> ModelOut:
         freq=fitted.tail.freq,
         zone=fitted.tail.zone,
         joint=fitted.is_joint,
-        series=list(fitted.tail.series[:most_series]),
+        series=list(fitted.tail.series[:_MOST_NAMES]),
         series_count=len(fitted.tail.series),
         levels=[level for level in (80, 95) if served.arrays.has_level(level)],
         id_col=model.id_col,
@@ -239,29 +241,26 @@ def _stamps(last: Stamp, served: Served) -> list[Stamp]:
     return future_texts(last, fitted.tail, fitted.config.h)
 
 
-def _leaps(trace: ScheduleTrace, row: int) -> list[LeapOut]:
-    count = int(trace.leaps[row])
-    probabilities = trace.probabilities[row].tolist()
-    absent = {name: 0.0 for name in SCALE_NAMES if name not in trace.scale_names}
+def _leaps(trace: ScheduleTrace) -> list[list[LeapOut]]:
+    """The leaps of every row, as far as they were taken."""
+    names = trace.scale_names
+    absent = {name: 0.0 for name in SCALE_NAMES if name not in names}
+    # To lists all at once: a tensor cut row by row would keep other callers waiting.
+    fields = (trace.start, trace.length, trace.scale, trace.probabilities, trace.control, trace.temporal)
     return [
-        LeapOut(
-            start=start,
-            end=start + length,
-            scale=trace.scale_names[scale],
-            probabilities=absent | dict(zip(trace.scale_names, probabilities[leap], strict=True)),
-            control=control,
-            temporal=temporal,
-        )
-        for leap, (start, length, scale, control, temporal) in enumerate(
-            zip(
-                trace.start[row, :count].tolist(),
-                trace.length[row, :count].tolist(),
-                trace.scale[row, :count].tolist(),
-                trace.control[row, :count].tolist(),
-                trace.temporal[row, :count].tolist(),
-                strict=True,
+        [
+            LeapOut(
+                start=start,
+                end=start + length,
+                scale=names[scale],
+                probabilities=absent | dict(zip(names, probabilities, strict=True)),
+                control=control,
+                temporal=temporal,
             )
-        )
+            for start, length, scale, probabilities, control, temporal in zip(*row, strict=True)
+            if length
+        ]
+        for row in zip(*(field.tolist() for field in fields), strict=True)
     ]
 
 

@@ -17,7 +17,7 @@ from leapts.training.state import TrainingReport, TrainingState
 
 FILE_NAME = "checkpoint.safetensors"
 _PARTS = "parts"
-_SCHEMA = 1
+_SCHEMA = 2  # 1 had batches of other windows
 
 
 def kept_files(folder: Path) -> list[Path]:
@@ -83,7 +83,11 @@ class Checkpoint:
             ModelFileError: When the content is damaged, or belongs to a run with other options or data.
         """
         record, tensors = self._parsed(content)
-        if record.get("schema") != _SCHEMA or record.get("fingerprint") != self.fingerprint:
+        if record.get("schema") != _SCHEMA:
+            raise ModelFileError(
+                f"{self.path} was written by another version of LeapTS; resume with that one, or choose another folder"
+            )
+        if record.get("fingerprint") != self.fingerprint:
             raise ModelFileError(
                 f"{self.path} belongs to another run: the options or the data differ; "
                 "resume with the same ones, or choose another folder"

@@ -142,7 +142,10 @@ def _diverged(model: LeapTSModel, state: TrainingState, config: TrainingConfig, 
 
 
 def mean_absolute_error(model: LeapTSModel, windows: WindowSource, workers: Workers | None = None) -> float:
-    """The model's mean absolute error over all windows; the workers take turns, with some thousand rows each."""
+    """The model's mean absolute error over all windows; the workers take turns, with some thousand rows each.
+
+    What is unknown of a future, NaN, counts for nothing.
+    """
     workers = workers or Alone()
     absolute, count = 0.0, 0
     variates = windows.gather(torch.zeros(1, dtype=torch.int64)).history.shape[1]
@@ -150,8 +153,9 @@ def mean_absolute_error(model: LeapTSModel, windows: WindowSource, workers: Work
     for index in turns[workers.rank :: workers.size]:
         batch = windows.gather(index)
         error = model.forecast(batch.history).values - batch.future
-        absolute += float(error.abs().sum(dtype=torch.float64))
-        count += error.numel()
+        unknown = batch.future.isnan()
+        absolute += float(error.masked_fill(unknown, 0).abs().sum(dtype=torch.float64))
+        count += error.numel() - int(unknown.sum())
     sums = workers.total(torch.tensor([absolute, count], dtype=torch.float64))
     return float(sums[0] / sums[1])
 
@@ -219,7 +223,10 @@ def _share_of_learning_rate(progress: float) -> float:
 
 
 class _WindowOrder:
-    """Which windows each step learns from: every one once an epoch, in an order of that epoch's own."""
+    """Which windows each step learns from: every one once an epoch, in an order of that epoch's own.
+
+    Batches are as even as can be. A few windows left over for a last one would steer as much as any other batch.
+    """
 
     def __init__(self, windows: int, config: TrainingConfig) -> None:
         self.windows = windows
@@ -238,7 +245,8 @@ class _WindowOrder:
         if epoch != self.epoch:
             generator = Generator().manual_seed(seed_for(self.seed, "order", epoch))
             self.epoch, self.order = epoch, torch.randperm(self.windows, generator=generator)
-        return self.order[position * self.size : (position + 1) * self.size]
+        start, stop = (place * self.windows // self.steps_per_epoch for place in (position, position + 1))
+        return self.order[start:stop]
 
 
 def seed_for(*parts: object) -> int:

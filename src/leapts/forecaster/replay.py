@@ -20,7 +20,7 @@ _WARM_UP = 3  # calls until the replay is optimised
 _MOMENT = 0.005  # seconds of processor time that others may be kept waiting for a pass
 
 
-class TracedPasses:
+class ReplayedPasses:
     """The dense execution of a model, for batches of up to so many windows. Forecasts only; it records no leaps.
 
     Attributes:

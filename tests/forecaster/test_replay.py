@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import torch
 
-from leapts.forecaster.traced import TracedPasses
+from leapts.forecaster.replay import ReplayedPasses
 from tests.forecaster.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
 
 pytestmark = pytest.mark.usefixtures("few_recordings")
@@ -20,7 +20,7 @@ def test_a_recorded_pass_is_the_models_own(
     frame: pd.DataFrame, options: dict[str, object], variates: int, most: int
 ) -> None:
     model = make_forecaster(**options).fit(frame).fitted_.model
-    passes = TracedPasses(model, variates)
+    passes = ReplayedPasses(model, variates)
     for count in range(1, most + 1):
         windows = torch.randn(count, variates, LOOKBACK, generator=torch.Generator().manual_seed(count))
         found = passes(windows)
@@ -31,12 +31,12 @@ def test_a_recorded_pass_is_the_models_own(
 
 @pytest.mark.usefixtures("doubles")
 def test_a_pass_is_recorded_in_single_precision_whatever_the_default(frame: pd.DataFrame) -> None:
-    passes = TracedPasses(make_forecaster(**APART).fit(frame).fitted_.model, 1)
+    passes = ReplayedPasses(make_forecaster(**APART).fit(frame).fitted_.model, 1)
     found = passes(torch.zeros(1, 1, LOOKBACK, dtype=torch.float32))
     assert found is not None
     assert found.dtype == torch.float32
 
 
 def test_what_was_not_recorded_is_left_to_the_model(frame: pd.DataFrame) -> None:
-    passes = TracedPasses(make_forecaster(**APART).fit(frame).fitted_.model, 1)
+    passes = ReplayedPasses(make_forecaster(**APART).fit(frame).fitted_.model, 1)
     assert passes(torch.zeros(9, 1, LOOKBACK)) is None
