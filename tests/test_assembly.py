@@ -1,6 +1,9 @@
 """From options to a model."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+import torch
 
 from leapts.assembly import build_model
 from leapts.config import MlpMixing, ModelConfig
@@ -44,3 +47,11 @@ def test_groups_are_asked_for_and_checked() -> None:
 
 def test_groups_are_ignored_where_there_is_one() -> None:
     assert build_model(make_config(), seed=0, clusters=CLUSTERS) is not None
+
+
+def test_the_same_seed_gives_the_same_weights_whatever_other_threads_build() -> None:
+    config = ModelConfig(h=6, input_size=12, hidden_size=64)
+    expected = build_model(config, seed=1).state_dict()
+    with ThreadPoolExecutor(8) as pool:
+        built = list(pool.map(lambda _: build_model(config, seed=1).state_dict(), range(64)))
+    assert all(torch.equal(one[name], value) for one in built for name, value in expected.items())

@@ -1,5 +1,6 @@
 """From options to a model: the one place where a variant's name becomes an object."""
 
+import threading
 from collections.abc import Sequence
 
 import torch
@@ -38,6 +39,9 @@ _NORMALIZATIONS = {"mean": by_mean, "last": by_last_value, "shift": shifted, "no
 _WIDEST_EXCHANGE = 64
 
 
+_INITIALISING = threading.Lock()
+
+
 def build_model(
     config: ModelConfig, *, seed: int, clusters: Sequence[int] | None = None, outputs: int = 1
 ) -> LeapTSModel:
@@ -51,7 +55,8 @@ def build_model(
         outputs: numbers to forecast for each step: one, unless the loss asks for more.
     """
     groups = _checked_clusters(config, clusters)
-    with torch.random.fork_rng(devices=[]):
+    # The generator is the whole program's: another thread must not draw from it in between.
+    with _INITIALISING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return LeapTSModel(
             WindowShape(config.input_size, config.h, config.n_series, outputs),

@@ -1,5 +1,8 @@
 """What goes wrong ends with one line and the right exit code."""
 
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -153,3 +156,32 @@ def test_a_folder_that_takes_no_files_is_found_before_the_work(leapts: Leapts) -
 def test_what_an_engine_cannot_heed_is_refused(leapts: Leapts, data: Path, model: Path, option: list[object]) -> None:
     line = leapts("predict", model, data, "-o", "forecasts", "--engine", "ray", *option).error_line
     assert "leave out --threads, --safe-cells" in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "-o", "f.csv"],
+        ["predict", "--trace", "config.json"],
+        ["report", "-o", "r.html"],
+        ["export", "--out", "m.onnx"],
+    ],
+)
+def test_nothing_is_written_into_a_models_folder(leapts: Leapts, data: Path, model: Path, arguments: list[str]) -> None:
+    command, option, name = arguments
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    result = leapts(command, model, *([data] if command == "report" else []), option, model / name)
+    assert (result.code, "is inside the model's folder" in result.error_line) == (2, True)
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+
+
+def test_streams_may_be_closed_and_full(model: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -m leapts predict {shlex.quote(str(model))}"
+    closed = subprocess.run(["sh", "-c", f"{command} >&-"], capture_output=True, text=True, check=False)
+    assert (closed.returncode, closed.stderr) == (0, "")
+    silent = subprocess.run(["sh", "-c", f"{command} - <&-"], capture_output=True, text=True, check=False)
+    assert (silent.returncode, silent.stderr.count("\n")) == (2, 1)
+    assert "standard input is closed" in silent.stderr
+    if Path("/dev/full").exists():
+        full = subprocess.run(["sh", "-c", f"{command} > /dev/full"], capture_output=True, text=True, check=False)
+        assert (full.returncode, full.stderr) == (2, "error: standard output: No space left on device\n")

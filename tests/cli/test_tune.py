@@ -49,9 +49,16 @@ def test_an_interrupted_search_says_what_is_kept(
     assert "nothing is kept" in leapts("tune", data, *FEW).error_line
 
 
+def test_nothing_but_options_is_written_over(leapts: Leapts, data: Path) -> None:
+    before = data.read_bytes()
+    result = leapts("tune", data, *FEW, "--out", data)
+    assert (result.code, "end it with .toml" in result.error_line) == (2, True)
+    assert data.read_bytes() == before
+
+
 def test_a_missing_folder_is_found_before_the_search(leapts: Leapts, data: Path, tmp_path: Path) -> None:
-    for option in ("--out", "--study"):
-        result = leapts("tune", data, *FEW, option, tmp_path / "no" / "where")
+    for option, name in (("--out", "where.toml"), ("--study", "where")):
+        result = leapts("tune", data, *FEW, option, tmp_path / "no" / name)
         assert result.code == 2
         assert "does not exist; make it first" in result.error_line
 

@@ -197,6 +197,16 @@ def test_one_stamp_tells_no_frequency() -> None:
         infer_frequency(regular("2024-01-01", 2, "D"), np.array([0, 1]))
 
 
+def test_seasons_that_look_like_months_are_refused_with_a_cure() -> None:
+    """2000/01, 2001/02, ... read as months are thirteen of them apart."""
+    stamps = np.array([f"{2000 + year}-{1 + year:02}" for year in range(11)], dtype="datetime64[M]").astype(
+        "datetime64[us]"
+    )
+    with pytest.raises(DataError, match="pass freq="):
+        infer_frequency(stamps, START)
+    assert infer_frequency(regular("2024-01-01", 12, "4MS"), START) == "4MS"
+
+
 def test_monthly_stamps_in_mid_month_are_refused_with_a_cure() -> None:
     stamps = regular("2024-01-01", 12, "MS") + np.timedelta64(14, "D")
     with pytest.raises(DataError, match=r"no calendar frequency; pass freq=.* freq=1"):

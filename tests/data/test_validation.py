@@ -234,6 +234,8 @@ def test_a_constant_series_is_fine() -> None:
             r"column 'y' has no number at row 2 \(counted from 0\): '3,5'; " r"write decimals with a point",
         ),
         ({"y": ["1", "2", "1,234,567", "4", "5", "6", "7"]}, "'1,234,567'; write numbers without separators"),
+        ({"y": ["1", "2", "1,234", "4", "5", "6", "7"]}, "'1,234'; write numbers without separators .* with a point"),
+        ({"y": ["1", "2", "1.234,56", "4", "5", "6", "7"]}, "'1.234,56'; write numbers without separators"),
         ({"y": ["1", "2", "\x1b[31mred", "4", "5", "6", "7"]}, r"'\\x1b\[31mred'; correct or drop it"),
         ({"y": [1, "two", 3, 4, 5, 6, 7]}, "no number at row 1 .*: 'two'"),
         ({"y": [True] * 7}, "holds bool, not numbers"),
@@ -454,6 +456,84 @@ def test_filling_makes_no_more_values_than_allowed() -> None:
     assert len(read_panel(frame, options).values) == 20
     with pytest.raises(DataError, match="would make 20 values of 3"):
         read_panel(frame, replace(options, most_values=19))
+
+
+@pytest.mark.parametrize(
+    ("form", "freq"),
+    [
+        ("%Y%m%d%H", "h"),
+        ("%Y%m%d%H%M", "30min"),
+        ("%Y%m%d%H%M%S", "15s"),
+        ("%y%m%d", "D"),
+        ("%m%d%Y", "D"),
+        ("%d%m%Y", "D"),
+        ("%G%V", "W"),
+    ],
+)
+def test_dates_in_other_forms_written_as_integers_are_refused(form: str, freq: str) -> None:
+    """Each would be a step, with others missing after every hour, day, month or year."""
+    stamps = pd.date_range("2024-01-25 22:00", periods=90, freq=freq)
+    frame = pd.DataFrame({"ds": stamps.strftime(form).astype("int64"), "y": 1.0})
+    with pytest.raises(DataError, match="integers that look like dates"):
+        read_panel(frame, PanelOptions(fill="ffill"))
+
+
+@pytest.mark.parametrize("first", [0, 1, 1990, 202301, 240101, 1_700_000_000, 10**12])
+def test_steps_that_follow_each_other_are_no_dates(first: int) -> None:
+    assert read_panel(pd.DataFrame({"ds": range(first, first + 40), "y": 1.0})).freq == 1
+
+
+@pytest.mark.parametrize("text", ["{}:00", "{}:30:00", "{}:00 AM"])
+def test_times_without_a_day_are_refused(text: str) -> None:
+    """They would be times of the day on which they are read."""
+    with pytest.raises(DataError, match="no readable time stamp at row 0"):
+        read_panel(pd.DataFrame({"ds": [text.format(hour) for hour in range(1, 12)], "y": 1.0}))
+
+
+def test_stamps_nobody_can_read_are_not_tried_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    read = pd.to_datetime
+
+    def counting(text: Any, **options: Any) -> Any:
+        if "format" not in options:
+            tried.append(1 if isinstance(text, str) else len(text))
+        return read(text, **options)
+
+    monkeypatch.setattr(pd, "to_datetime", counting)
+    with pytest.raises(DataError, match=r"no readable time stamp at row 0 .*: 'foo'"):
+        read_panel(pd.DataFrame({"ds": ["foo", *(f"x{row}" for row in range(500))], "y": 1.0}))
+    assert max(tried) == 1
+
+
+@pytest.mark.parametrize("names", [[1, 2, 3], ["north", "south", "west"]])
+@pytest.mark.parametrize("target", ["y", "sales"])
+def test_a_column_that_may_name_the_series_is_pointed_out(names: list[Any], target: str) -> None:
+    """To keep the last of each would silently drop all stores but one."""
+    stamps = pd.date_range("2024-01-01", periods=20)
+    frame = pd.concat([pd.DataFrame({"date": stamps, "store": name, target: range(20)}) for name in names])
+    options = PanelOptions(time_col="date")
+    if target == "sales" and names == ["north", "south", "west"]:
+        options = replace(options, target_col="sales", layout="long")
+    with pytest.raises(
+        DataError, match=r"repeat an earlier one.*; if column 'store' names the series, pass id_col='store'"
+    ):
+        read_panel(frame, options)
+
+
+def test_series_names_in_the_index_are_pointed_out() -> None:
+    frame = pd.DataFrame(
+        {"ds": pd.date_range("2024-01-01", periods=5), "y": 1.0}, index=pd.Index(["a"] * 5, name="unique_id")
+    )
+    with pytest.raises(DataError, match=r"series names in its index; pass frame\.reset_index\(\)"):
+        read_panel(frame)
+    assert read_panel(frame.reset_index()).series == ("a",)
+
+
+def test_names_that_are_neither_text_nor_integers_are_refused() -> None:
+    names = pa.array([{"a": 1}] * 3)
+    frame = pa.table({"unique_id": names, "ds": pa.array([1, 2, 3]), "y": pa.array([1.0, 2.0, 3.0])})
+    with pytest.raises(DataError, match=r"holds struct.* not series names"):
+        read_panel(frame)
 
 
 def test_dates_written_as_integers_are_refused(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The forecaster as people use it."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -322,6 +322,14 @@ def test_before_fitting_there_is_nothing_to_ask_for() -> None:
         (lambda: make_forecaster(learning_rate=-1).fit(make_frame()), "learning_rate:.*greater than 0"),
         (lambda: make_forecaster().fit(make_frame(), resume=True), "resume=True needs checkpoint_dir"),
         (lambda: make_forecaster().cross_validation(make_frame(), n_windows=0), "n_windows=0"),
+        (
+            lambda: make_forecaster().cross_validation(make_frame(), n_windows=cast("int", "2")),
+            "n_windows='2' is not a",
+        ),
+        (
+            lambda: make_forecaster().cross_validation(make_frame(), step_size=cast("int", 1.5)),
+            "step_size=1.5 is not a",
+        ),
         (lambda: LeapTS(3).set_params(hh=4), "no option 'hh'"),
     ],
 )

@@ -113,8 +113,9 @@ def test_a_body_that_does_not_come_is_given_up_unless_it_is_known_to_be_there() 
         ([_part(b"1234"), _part(b"5"), _part(b"", more=False), GONE], 1),
         ([_part(b"1234"), {"type": "http.request"}, GONE], 1),
         ([_part(b"1234"), {**GONE, "more_body": True}, _part(b"5")], 1),
-        ([_part(b"12345"), _part(b"67890"), _part(b"1")], 1),
-        ([_part(b"123456789"), _part(b"0"), _part(b"1")], 1),
+        ([_part(b"12345" * 8), _part(b"67890" * 8), _part(b"1")], 1),
+        ([_part(b"123456789" * 8), _part(b"0" * 8), _part(b"1")], 1),
+        ([_part(b"12345" * 8), _part(b"6789" * 8), _part(b"1"), _part(b"", more=False), GONE], 1),
     ],
 )
 def test_who_is_refused_may_end_what_it_says_up_to_a_limit(messages: list[dict[str, Any]], left: int) -> None:

@@ -140,6 +140,15 @@ def test_headers_that_do_not_come_close_the_connection(shelf: Shelf) -> None:
             assert _answer(connection).count(b"HTTP/1.1 200") == 1
 
 
+@pytest.mark.parametrize("times", [2, 6])
+def test_who_sends_several_times_too_much_gets_to_read_why(shelf: Shelf, times: int) -> None:
+    body = b" " * (times * 1_000_000)
+    with served(shelf, limits={"body": 1_000_000}) as address, httpx.Client(base_url=address) as client:
+        for _ in range(3):
+            answer = client.post("/v1/forecast", content=body, headers={"Content-Type": "application/json"})
+            assert answer.status_code == 413
+
+
 def test_an_endless_body_is_cut_off(shelf: Shelf) -> None:
     with (
         served(shelf, limits={"body": 50_000, "bodies": 50_000}) as address,

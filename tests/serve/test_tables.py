@@ -54,7 +54,7 @@ class Door:
         )
         self.app = FastAPI()
         self.app.add_exception_handler(Problem, self._refuse)
-        add_tables(self.app, cast("Shelf", self), self.intake)
+        self.stop = add_tables(self.app, cast("Shelf", self), self.intake)
         monkeypatch.setattr(tables, "csv_bytes", self._written)
 
     def _written(self, forecast: str, *, safe_cells: bool) -> bytes:
@@ -142,6 +142,31 @@ def test_work_that_takes_too_long_keeps_its_place_to_its_end(monkeypatch: pytest
 
     assert asyncio.run(main()) == (503, "too-slow-to-answer", 1)
     assert door.safe == [False]
+
+
+def test_what_nobody_waits_for_any_more_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door(monkeypatch, seconds=0.1)
+    door.model.seconds = 0.5
+    answers = door.post(times=4)
+    assert [answer.text for answer in answers] == ["too-slow-to-answer"] * 4
+    assert door.intake.in_work["table"] == 1
+    time.sleep(1.0)
+    assert door.safe == [False]
+
+
+def test_an_end_drops_what_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    door = Door(monkeypatch)
+    door.model.seconds = 0.3
+
+    async def main() -> None:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(door.app), base_url="http://here") as client:
+            asked = [asyncio.create_task(client.post(URL, content=TABLE, headers=CSV)) for _ in range(3)]
+            await asyncio.sleep(0.1)
+            door.stop()
+            await asyncio.gather(*asked, return_exceptions=True)
+
+    asyncio.run(main())
+    assert len(door.safe) == 1
 
 
 def test_a_report_shows_two_hundred_series(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:

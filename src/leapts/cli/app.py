@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -66,6 +67,8 @@ def root(
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    if sys.stdout is None:  # the caller closed it, and wants no results
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open to the end
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A name the terminal's encoding lacks is shown escaped, as on standard error, instead of ending the command.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -105,7 +108,14 @@ def run(arguments: Sequence[str]) -> int:
     except (LeapTSError, ImportError, OSError) as error:
         if debug:
             _show_where()
-        expected = isinstance(error, LeapTSError) or _is_users_file(error) or _is_missing_extra(error)
+        if _is_full_output(error):
+            _stop_writing()
+        expected = (
+            isinstance(error, LeapTSError)
+            or _is_users_file(error)
+            or _is_missing_extra(error)
+            or _is_full_output(error)
+        )
         # What every process of a launch finds wrong is said once; that one of them is gone, by whoever is left.
         if launch.is_first() or isinstance(error, WorkerLostError) or not expected:
             complain(f"error: {_in_words(error)}" if expected else _unexpected(error))
@@ -122,7 +132,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _in_words(error: Exception) -> str:
     if isinstance(error, OSError) and not isinstance(error, LeapTSError):
-        return f"{error.filename}: {error.strerror}"
+        return f"{error.filename or 'standard output'}: {error.strerror}"
     return str(error)
 
 
@@ -133,6 +143,12 @@ def _is_users_file(error: Exception) -> bool:
         *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG),
     )
     return isinstance(error, OSError) and error.filename is not None and error.errno in codes
+
+
+def _is_full_output(error: Exception) -> bool:
+    """Whether results cannot be written to where the shell sends them: what is opened by name has one."""
+    codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+    return isinstance(error, OSError) and error.filename is None and error.errno in codes
 
 
 def _is_missing_extra(error: Exception) -> bool:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from leapts.cli import options
+from leapts.cli.sources import require_outside
 from leapts.cli.terminal import say, write_json
 from leapts.errors import ConfigError
 
@@ -40,8 +41,7 @@ def export(
         raise ConfigError(f"the folder {target.parent} does not exist; make it first")
     if target.is_dir():
         raise ConfigError(f"{target} is a folder; give --out the name of a file")
-    if target.resolve().parent == folder:
-        raise ConfigError(f"--out {target} is inside the model's folder, which holds the model alone; put it elsewhere")
+    require_outside(target, model)
     options.use_threads(1)
     forecaster = LeapTS.load(model)
     export_model(forecaster, target, format=format)

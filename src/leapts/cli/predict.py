@@ -7,7 +7,7 @@ import typer
 
 from leapts.cli import options
 from leapts.cli.frames import records, show_frame
-from leapts.cli.sources import read_for, require_apart
+from leapts.cli.sources import read_for, require_apart, require_outside
 from leapts.cli.terminal import is_terminal, say, write_bytes, write_json
 from leapts.data.wording import counted
 from leapts.errors import ConfigError
@@ -79,9 +79,11 @@ def predict(
     if target is not None:
         require_writable(target)
         require_apart(target, data)
+        require_outside(target, model)
     if trace is not None:
         require_writable(trace, TRACE_SUFFIXES)
         require_apart(trace, data)
+        require_outside(trace, model)
         if target is not None and target.resolve() == trace.resolve():
             raise ConfigError(f"--output and --trace are both {trace}; give each a file of its own")
     options.use_threads(threads)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leapts.cli import options
-from leapts.cli.sources import read_for
+from leapts.cli.sources import read_for, require_outside
 from leapts.cli.terminal import say, write_json
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def report(
 ) -> None:
     """Write a page that shows forecasts from several cutoffs, every leap they were made in, and how good they are."""
     require_page(output)
+    require_outside(output, model)
     options.use_threads(threads)
     from leapts import LeapTS
     from leapts.report import write_report

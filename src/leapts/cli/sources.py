@@ -42,6 +42,16 @@ def require_apart(output: Path, data: str | None) -> None:
         raise ConfigError(f"{output} is the data, which would be lost; write to another file")
 
 
+def require_outside(output: Path, model: Path) -> None:
+    """Refuses to write into a model's folder.
+
+    Raises:
+        ConfigError: When the file would lie there.
+    """
+    if model.resolve() in output.resolve().parents:
+        raise ConfigError(f"{output} is inside the model's folder, which holds the model alone; write it elsewhere")
+
+
 def resolve(data: str) -> str | Dataset:
     """What the user named: a row of the catalogue, or a path (`-` is standard input).
 

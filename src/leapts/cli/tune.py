@@ -59,10 +59,12 @@ def tune(
     debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
     """Search for options that do better on held-out steps. What you give stays; what you leave out is searched."""
-    if out is not None and not out.parent.is_dir():
-        raise ConfigError(f"the folder {out.parent} does not exist; make it first")
-    if out is not None and out.is_dir():
-        raise ConfigError(f"--out {out} is a folder; name a file for the options, such as {out / 'best.toml'}")
+    if out is not None:
+        from leapts.data.writing import require_writable
+
+        if out.is_dir():
+            raise ConfigError(f"--out {out} is a folder; name a file for the options, such as {out / 'best.toml'}")
+        require_writable(out, (".toml",))
     if engine == "local" and address is not None:
         raise ConfigError("--address goes with --engine ray; leave it out, or add it")
     if engine == "ray" and threads > 1:

@@ -20,7 +20,9 @@ from leapts.errors import DataError
 UTC_OFFSET = r"(?:[Zz]|[+-]\d{2}:\d{2}|:\d{2}(?:[.,]\d+)?\s*[+-]\d{2}(?:\d{2})?)$"
 _SHORTEST_MEAN_RUN = 4  # rows to a series, for runs to be worth looking for
 _TWO_NUMBERS = r"^(\d{1,2})[/.-](\d{1,2})[/.-]\d"
-_MONTHS = 12
+_TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]\.?m\.?)?", re.IGNORECASE)
+_MONTHS, _WEEKS, _DAYS, _HOURS = 12, 53, 31, 24
+_FIRST_YEAR, _LAST_YEAR = 1800, 2200
 WRITE_ISO = "write time stamps as 2024-01-31 or 2024-01-31 13:00:00"
 
 
@@ -45,7 +47,7 @@ def time_column(table: Table, name: str) -> TimeColumn:
     _refuse_nulls(data, table, name, "time stamp")
     if pa.types.is_dictionary(data.type):
         data = data.cast(data.type.value_type)
-    if _is_text(data.type):
+    if is_text(data.type):
         data = _parsed(data, table, name)
     if pa.types.is_integer(data.type):
         steps = _numpy(data.cast(pa.int64()))
@@ -81,7 +83,7 @@ def number_column(table: Table, name: str) -> npt.NDArray[np.float64]:
         data = data.cast(pa.float64())
     if pa.types.is_dictionary(data.type):
         data = data.cast(data.type.value_type)
-    if _is_text(data.type):
+    if is_text(data.type):
         data = _numbers_from_text(data, table, name)
     if not (pa.types.is_integer(data.type) or pa.types.is_floating(data.type) or pa.types.is_decimal(data.type)):
         raise DataError(
@@ -104,17 +106,17 @@ def name_column(table: Table, name: str) -> NameColumn:
     runs = _text_runs(table, name)
     data = table.column(name) if runs is None else runs[0]
     has_categories = pa.types.is_dictionary(data.type)
+    kind = data.type.value_type if has_categories else data.type
+    if not (is_text(kind) or pa.types.is_integer(kind)):
+        raise DataError(
+            f"{table.name}: column {quoted(name)} holds {kind}, not series names (text or integers); convert it to text"
+        )
     if not has_categories:
         data = data.dictionary_encode()
     array = data.unify_dictionaries().combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # no rows or several chunks, depending on the version
         array = array.chunk(0)
     _refuse_nulls(array.indices, table, name, "series name")
-    kind = array.dictionary.type
-    if not (_is_text(kind) or pa.types.is_integer(kind)):
-        raise DataError(
-            f"{table.name}: column {quoted(name)} holds {kind}, not series names (text or integers); convert it to text"
-        )
     codes = array.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     if runs is not None:
         codes = codes.repeat(runs[1])
@@ -155,7 +157,8 @@ def _text_runs(table: Table, name: str) -> tuple[pa.ChunkedArray, npt.NDArray[np
         return None
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of that kind holds text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
@@ -174,17 +177,46 @@ def _refuse_nulls(data: pa.ChunkedArray | pa.Array, table: Table, name: str, wha
 
 def _refuse_dates_as_integers(steps: npt.NDArray[Any], table: Table, name: str) -> None:
     """Refuses 20240131, 202401 and the like, which would be steps with a gap after every month or year."""
-    if steps.min() >= 1800_01_01 and steps.max() <= 2200_12_31:
-        month, day = np.divmod(steps % 10_000, 100)
-    elif steps.min() >= 1800_01 and steps.max() <= 2200_12:
-        month, day = steps % 100, np.ones_like(steps)
-    else:
-        return
-    looks = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
-    if looks.all():
+    if len(steps) and _look_like_dates(steps):
         raise DataError(
             f"{table.name}: column {quoted(name)} holds integers that look like dates (first {steps[0]}); {WRITE_ISO}"
         )
+
+
+def _look_like_dates(steps: npt.NDArray[Any]) -> bool:
+    """Whether all are days, with or without a time, months or weeks of a year, or days with the year last or short."""
+    if steps.min() < 0:
+        return False
+    has_time = any(
+        _are_days(steps // unit) and (steps % unit // (unit // 100) < _HOURS).all() for unit in (100, 10**4, 10**6)
+    )
+    year, rest = np.divmod(steps, 100)
+    month_day = steps // 10_000
+    has_year_last = _are_years(steps % 10_000) and any(
+        _are_month_and_day(each) for each in (month_day, month_day % 100 * 100 + month_day // 100)
+    )
+    if _are_days(steps) or has_time or has_year_last or (_are_years(year) and _are_within(rest, _MONTHS)):
+        return True
+    # Weeks, and days with two digits for the year, might be steps; what is missing at the end of a year or month tells.
+    are_weeks = _are_years(year) and _are_within(rest, _WEEKS)
+    are_short_days = steps.max() < 10**6 <= 10 * steps.min() and _are_month_and_day(steps % 10_000)
+    return bool((are_weeks or are_short_days) and np.ptp(steps) >= len(np.unique(steps)))
+
+
+def _are_days(numbers: npt.NDArray[Any]) -> bool:
+    return _are_years(numbers // 10_000) and _are_month_and_day(numbers % 10_000)
+
+
+def _are_years(numbers: npt.NDArray[Any]) -> bool:
+    return bool(numbers.min() >= _FIRST_YEAR and numbers.max() <= _LAST_YEAR)
+
+
+def _are_month_and_day(numbers: npt.NDArray[Any]) -> bool:
+    return _are_within(numbers // 100, _MONTHS) and _are_within(numbers % 100, _DAYS)
+
+
+def _are_within(numbers: npt.NDArray[Any], most: int) -> bool:
+    return bool(numbers.min() >= 1 and numbers.max() <= most)
 
 
 def _first(mask: npt.NDArray[np.bool_]) -> int | None:
@@ -204,7 +236,8 @@ def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
         )
     stamps = pd.to_datetime(text, format="ISO8601", errors="coerce", utc=bool(aware[0]))
     bad = _first(stamps.isna().to_numpy())
-    if bad == 0:
+    # Without a first row to tell the way of writing by, every row would be tried in many ways, which takes very long.
+    if bad == 0 and _is_written_by_convention(text[0]):
         other = _parsed_by_convention(text, table, name)
         bad = _first(other.isna().to_numpy())
         stamps = other
@@ -215,6 +248,15 @@ def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
         )
     unit = pa.timestamp("us", tz="UTC" if aware[0] else None)
     return pa.chunked_array([pa.array(stamps.dt.as_unit("us"), type=unit)])
+
+
+def _is_written_by_convention(text: str) -> bool:
+    """Whether it can be read as a date, in whatever order; a time alone would be one of today's."""
+    if _TIME_OF_DAY.fullmatch(text):
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return any(not pd.isna(pd.to_datetime(text, errors="coerce", dayfirst=order)) for order in (True, False))
 
 
 def _parsed_by_convention(text: "pd.Series[str]", table: Table, name: str) -> "pd.Series[pd.Timestamp]":
@@ -251,14 +293,16 @@ def _numbers_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.Chu
     text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
     blank = text.isna() | (text == "")
     numbers = pd.to_numeric(text.mask(blank), errors="coerce")
-    bad = _first((numbers.isna() & ~blank & ~text.str.lower().isin(["nan", "na", "null", "none"])).to_numpy(dtype=bool))
+    bad = _first(
+        (numbers.isna() & ~blank & ~text.str.lower().isin(["nan", "na", "n/a", "null", "none"])).to_numpy(dtype=bool)
+    )
     if bad is None:
         return pa.chunked_array([pa.array(numbers.astype(np.float64).to_numpy())])
     value = str(text[bad])
-    if re.fullmatch(r"[+-]?\d+,\d+", value):
+    if re.fullmatch(r"[+-]?\d{1,3}(?:[,.' ]\d{3})+(?:[,.]\d+)?", value):
+        cure = "write numbers without separators between the thousands, and decimals with a point, as 1234.5"
+    elif re.fullmatch(r"[+-]?\d+,\d+", value):
         cure = "write decimals with a point, as 3.14"
-    elif re.fullmatch(r"[+-]?\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?", value):
-        cure = "write numbers without separators between the thousands"
     else:
         cure = (
             f"correct or drop it (the whole column, if it holds labels), or pass id_col={name!r} if it names the series"

@@ -92,6 +92,8 @@ def _monthly_alias(days: Stamps, inside: npt.NDArray[np.bool_]) -> str | None:
         return None
     number = months.astype(np.int64)
     usual = _most_common(np.diff(number, prepend=number[:1])[inside])
+    if usual % 12 and 12 % usual:  # 2023/24, 2024/25: seasons, not months
+        return None
     return _months_alias(usual, *fitting[0], month=int(number[0]) % 12)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leapts.data.columns import TimeColumn, name_column, number_column, time_column
+from leapts.data.columns import TimeColumn, is_text, name_column, number_column, time_column
 from leapts.data.options import PanelOptions
 from leapts.data.reading import Table
 from leapts.data.wording import listed, nearest, quoted
@@ -64,12 +64,30 @@ def _long(table: Table, options: PanelOptions) -> Columns:
         ids = name_column(table, options.id_col)
         names, codes = _in_natural_order(ids.names, ids.codes)
     else:  # a single series goes by the name of its values
+        _refuse_names_in_index(table, options.id_col)
         names, codes = (options.target_col,), np.zeros(len(table), dtype=np.int32)
     time = _time(table, options, options.time_col)
     values = number_column(table, options.target_col)[None]
     used = {options.id_col, options.time_col, options.target_col}
     unused = tuple(name for name in table.columns if name not in used)
     return Columns(names, codes, time, values, options.time_col, is_wide=False, unused=unused)
+
+
+def possible_names(columns: Columns, table: Table, options: PanelOptions) -> str | None:
+    """A column that may name the series of a table where none was said to: with it, no stamp is there twice."""
+    if options.id_col in table.columns:
+        return None
+    found = []
+    for name in table.columns:
+        kind = table.column(name).type
+        is_name = is_text(kind) or pa.types.is_integer(kind) or pa.types.is_dictionary(kind)
+        if name in (columns.time_col, options.target_col) or not is_name:
+            continue
+        rows = pd.DataFrame({"name": table.column(name).to_pandas(), "stamp": columns.time.stamps})
+        names = rows["name"].nunique()
+        if 1 < names <= len(rows) // 2 and not rows.duplicated().any():
+            found.append((names, name))
+    return min(found)[1] if found else None
 
 
 def _in_natural_order(
@@ -159,6 +177,12 @@ def _time_name(table: Table, options: PanelOptions) -> str | None:
             )
         return temporal[0]
     return folded[usual[0]] if usual else None
+
+
+def _refuse_names_in_index(table: Table, id_col: str) -> None:
+    index = getattr(table.frame.to_native(), "index", None)
+    if isinstance(index, pd.Index) and id_col in index.names:
+        raise DataError(f"{table.name} has its series names in its index; pass frame.reset_index()")
 
 
 def _require(table: Table, option: str, name: str) -> None:

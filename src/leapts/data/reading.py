@@ -132,6 +132,8 @@ def read_table(source: str | Path | object, *, id_col: str = "unique_id") -> Tab
         DataError: With the name of the source and the cure.
     """
     if isinstance(source, str) and source == "-":
+        if sys.stdin is None:
+            raise DataError("standard input is closed; give a file, or pipe one in")
         return _read_bytes(sys.stdin.buffer.read(), "standard input", id_col)
     if isinstance(source, str | Path):
         path = Path(source)

@@ -10,7 +10,7 @@ import torch
 from leapts.data.filling import fill_missing, leading, spread
 from leapts.data.frequency import Stamps, parse_frequency, positions_of, stamps_at
 from leapts.data.inference import infer_frequency
-from leapts.data.layout import Columns, columns_of
+from leapts.data.layout import Columns, columns_of, possible_names
 from leapts.data.options import PanelOptions
 from leapts.data.panel import FrameStyle, Panel
 from leapts.data.reading import Table, read_table
@@ -132,10 +132,15 @@ def _in_order(columns: Columns, table: Table, options: PanelOptions) -> _Rows:
             if options.duplicates == "error":
                 name = "" if columns.is_wide else f"{columns.names[codes[repeats[0]]]}, "
                 example = f"{name}{stamp_text(stamps[repeats[0]], columns.time.zone)}"
+                named = possible_names(columns, table, options)
+                cure = (
+                    "keep one of each, or pass duplicates='last'"
+                    if named is None
+                    else (f"if column {quoted(named)} names the series, pass id_col={quoted(named)}")
+                )
                 raise DataError(
                     f"{table.name}: {counted(len(repeats), 'row')} repeat{'s' if len(repeats) == 1 else ''} "
-                    f"an earlier one, first ({_escaped(example)}); keep one of each, "
-                    "or pass duplicates='last'"
+                    f"an earlier one, first ({_escaped(example)}); {cure}"
                 )
             kept = np.ones(len(codes), dtype=bool)
             kept[repeats if options.duplicates == "last" else repeats + 1] = False

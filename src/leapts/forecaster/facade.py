@@ -188,7 +188,7 @@ class LeapTS:
             latter as `{80: 0.79, 95: 0.94}`.
         """
         h = self.checked().h
-        step = h if step_size is None else step_size
+        n_windows, step = _whole("n_windows", n_windows), h if step_size is None else _whole("step_size", step_size)
         if n_windows < 1 or step < 1:
             raise ConfigError(f"n_windows={n_windows} and step_size={step} must be at least 1")
         panel = self._read(df).without_lookahead()
@@ -230,7 +230,7 @@ class LeapTS:
             fitted,
             self._read(df, freq=fitted.tail.freq),
             val_size=self.checked().val_size,
-            max_steps=max_steps,
+            max_steps=None if max_steps is None else _whole("max_steps", max_steps),
             progress=progress,
         )
         return self
@@ -407,6 +407,13 @@ def _typed(*, is_strict: bool) -> Callable[..., None]:
 
 def _alias_taken(alias: str) -> str:
     return f"alias={alias!r} is the name of another column; choose another"
+
+
+def _whole(name: str, value: Any) -> int:
+    """A whole number, whatever holds it: 7 where 7.0 or numpy's 7 was given."""
+    if not isinstance(value, Real) or not float(value).is_integer():
+        raise ConfigError(f"{name}={value!r} is not a whole number")
+    return int(float(value))
 
 
 def _listed(name: str, values: Any) -> list[Level]:

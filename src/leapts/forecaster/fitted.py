@@ -141,7 +141,8 @@ class Fitted:
             DataError: Naming the series that stand in the way.
         """
         if self.is_joint or not self.pad_short:
-            require_length(panel, self.config.input_size, f"a forecast from a look-back of {self.config.input_size}")
+            lookback = self.config.input_size
+            require_length(panel, lookback, f"a forecast from a look-back of {lookback}", "give a longer history")
         if panel.freq != self.tail.freq:
             raise DataError(
                 f"the model was fitted at freq={quoted(self.tail.freq)}, but this data has "

@@ -22,6 +22,7 @@ from leapts.report.contents import NEVER_SEEN, Cutoff, Floats, Integers, ReportC
 from leapts.report.measures import absolute_errors, measure_errors, measure_schedules
 
 _FINENESS = 1000  # parts of a deviation that can still be told apart
+_LEAST_SPREAD = 1e-290  # of which a part can still be divided by
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -74,7 +75,7 @@ class _Grid:
         size, spread = abs(float(values.mean())), float(values.std())
         if spread <= FLAT * size:  # rounding noise: what is shown is constant, but its forecast need not be
             spread = min(size or 1.0, deviation)
-        self.digits = -math.floor(math.log10(spread / _FINENESS))
+        self.digits = -math.floor(math.log10(max(spread, _LEAST_SPREAD) / _FINENESS))
         self.unit = 10.0**-self.digits
         self.middle = round(float(np.median(values)) / self.unit)
 

@@ -20,7 +20,7 @@ from leapts.serve.metrics import Gauge, Metrics
 from leapts.serve.models import Shelf
 from leapts.serve.problems import BAD_DATA, MEDIA_TYPE, Problem, by_status, too_slow, unexpected
 from leapts.serve.tables import add_tables
-from leapts.serve.web import add_pages
+from leapts.serve.web import READING, add_pages
 from leapts.serve.wire import ModelsOut, answer, decode, described, encode
 
 JSON = "application/json"
@@ -70,12 +70,13 @@ def create_app(
         app.state.ready = False
         watching.cancel()
         batcher.stop()
+        stop_tables()
 
     app = FastAPI(title="LeapTS", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, lifespan=living)
     app.state.ready = False
     app.router.redirect_slashes = False
     _add_states(app, shelf, intake, metrics)
-    add_tables(app, shelf, intake)
+    stop_tables = add_tables(app, shelf, intake)
     add_pages(app)
     for error in (HTTPException, RequestValidationError, Problem, Disconnected, Exception):
         app.add_exception_handler(error, _as_problem)
@@ -120,22 +121,22 @@ class Forecasting:
 
 
 def _add_states(app: FastAPI, shelf: Shelf, intake: Intake, metrics: Metrics) -> None:
-    @app.get("/v1/models")
+    @app.api_route("/v1/models", methods=READING)
     async def models() -> Response:
         return Response(encode(ModelsOut([described(served) for served in shelf])), media_type=JSON)
 
-    @app.get("/healthz")
+    @app.api_route("/healthz", methods=READING)
     async def healthz() -> Response:
         return Response(b'{"status":"alive"}', media_type=JSON)
 
-    @app.get("/readyz")
+    @app.api_route("/readyz", methods=READING)
     async def readyz() -> Response:
         ready = bool(app.state.ready)
         return Response(
             b'{"status":"ready"}' if ready else b'{"status":"starting"}', 200 if ready else 503, media_type=JSON
         )
 
-    @app.get("/metrics")
+    @app.api_route("/metrics", methods=READING)
     async def prometheus() -> Response:
         in_work = {(kind,): count for kind, count in intake.in_work.items()}
         served = {(one.name, one.version): 1 for one in shelf}

@@ -18,6 +18,7 @@ WHOLE = "leapts.whole"  # in a request's scope, once all of its body is here
 _GOODBYE = {"Connection": "close"}
 _NO_CLOCK = nullcontext()
 _LINGER = 1.0  # seconds a caller whose request is refused may go on sending, so that it gets to read why
+_LINGER_BODIES = 8  # and how much, in the largest bodies that are taken
 
 
 class Disconnected(Exception):  # noqa: N818 - nobody is left to call it an error
@@ -95,7 +96,7 @@ class Intake:
             raise Problem(TOO_SLOW_TO_READ, f"no whole request within {seconds:g} s", cure, headers=_GOODBYE) from None
         except Problem as problem:
             problem.headers.update(_GOODBYE)
-            await _linger(receive, limit)
+            await _linger(receive, _LINGER_BODIES * limit)
             raise
         finally:
             self.held -= held

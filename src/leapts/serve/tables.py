@@ -41,8 +41,8 @@ class Columns:
     layout: Layout = "auto"
 
 
-def add_tables(app: FastAPI, shelf: Shelf, intake: Intake) -> None:
-    """Add the addresses that take tables."""
+def add_tables(app: FastAPI, shelf: Shelf, intake: Intake) -> Callable[[], None]:
+    """Add the addresses that take tables, and say how to end their work."""
     # Reading and drawing take long compared with a forecast, so they have a thread of their own.
     pool = ThreadPoolExecutor(1, thread_name_prefix="leapts-tables")
 
@@ -84,6 +84,8 @@ def add_tables(app: FastAPI, shelf: Shelf, intake: Intake) -> None:
         headers = {**_named("report.html"), "Content-Security-Policy": "sandbox allow-scripts"}
         return Response(page, media_type="text/html; charset=utf-8", headers=headers)
 
+    return lambda: pool.shutdown(wait=False, cancel_futures=True)
+
 
 def _named(file: str) -> dict[str, str]:
     return {"Content-Disposition": f'attachment; filename="{file}"'}
@@ -92,19 +94,29 @@ def _named(file: str) -> dict[str, str]:
 async def _worked(request: Request, intake: Intake, pool: ThreadPoolExecutor, work: Callable[[bytes], T]) -> T:
     """Read a table and work on it in a thread.
 
-    A thread cannot be stopped: work that takes too long keeps its place to its end, whoever still waits for it.
+    A thread cannot be stopped: work that takes too long keeps its place to its end, whoever still waits for it. What
+    nobody waits for any more before it has begun is dropped.
     """
     intake.require_place("table")
     body = await intake.body(request.scope, request.receive, CSV)
     place = intake.place("table")
     place.__enter__()
-    working = asyncio.get_running_loop().run_in_executor(pool, _in_problems, work, body)
-    working.add_done_callback(lambda _: place.__exit__(None, None, None))
+    task = pool.submit(_in_problems, work, body)
+    working = asyncio.wrap_future(task)
+
+    def leave(done: "asyncio.Future[T]") -> None:
+        place.__exit__(None, None, None)
+        if not done.cancelled():
+            done.exception()  # there may be nobody left to hear of it
+
+    working.add_done_callback(leave)
     try:
         async with asyncio.timeout(intake.limits.seconds):
             return await asyncio.shield(working)
     except TimeoutError:
         raise too_slow(intake.limits.seconds) from None
+    finally:
+        task.cancel()
 
 
 def _in_problems(work: Callable[[bytes], T], body: bytes) -> T:

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Response
 from leapts.report.page import digest, filled, viewer_script, viewer_style
 from leapts.serve.docs import docs_html
 
+READING = ["GET", "HEAD"]  # what asks alone whether there is something is as welcome as who reads it
 _FOLDER = files("leapts.serve") / "page"
 
 
@@ -29,16 +30,16 @@ def add_pages(app: FastAPI) -> None:
     )
     docs_policy = _policy(f"style-src {digest(style)}", "img-src data:")
 
-    @app.get("/")
+    @app.api_route("/", methods=READING)
     async def page() -> Response:
         return _page(home, home_policy)
 
-    @app.get("/docs")
+    @app.api_route("/docs", methods=READING)
     async def docs() -> Response:
         body = docs_html(app.openapi())
         return _page(filled(_text("docs.html"), {"style": style, "body": body}), docs_policy)
 
-    @app.get("/openapi.json")
+    @app.api_route("/openapi.json", methods=READING)
     async def openapi() -> dict[str, object]:
         return app.openapi()
 

@@ -113,6 +113,7 @@ _DECODER = msgspec.json.Decoder(ForecastIn)
 _ENCODER = msgspec.json.Encoder()
 encode = _ENCODER.encode
 _JSON_CURE = "see /docs for how a request looks"
+_NULL_CURE = "write null for what is missing, and neither NaN nor Infinity"
 
 
 class Asked(Struct, frozen=True):
@@ -136,7 +137,9 @@ def decode(body: bytes, shelf: Shelf, limits: Limits) -> Asked:
     except msgspec.ValidationError as error:
         raise Problem(BAD_DATA, f"the request has another form than expected: {error}", _JSON_CURE) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Problem(BAD_REQUEST, f"the request is not JSON: {error}", _JSON_CURE) from None
+        # Python and numpy write these, though JSON has no such numbers.
+        cure = _NULL_CURE if b"NaN" in body or b"Infinity" in body else _JSON_CURE
+        raise Problem(BAD_REQUEST, f"the request is not JSON: {error}", cure) from None
     except RecursionError:
         raise Problem(BAD_REQUEST, "the request is nested too deeply", _JSON_CURE) from None
     served = shelf.find(request.model)
