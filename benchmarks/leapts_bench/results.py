@@ -6,6 +6,7 @@ A line that a crash cut short has no end; it is left out when reading and cut of
 import contextlib
 import fcntl
 import json
+import math
 import os
 import platform
 import subprocess
@@ -56,9 +57,19 @@ def finished(folder: Path) -> dict[str, Line]:
     for line in _tested(folder):
         keys = [line["key"]] if is_cut_short(line) else [line["key"], _key_without_patience(line)]
         for key in keys:
-            if done.setdefault(key, line)["test"] != line["test"]:
+            if not _agree(done.setdefault(key, line)["test"], line["test"]):
                 raise ConfigError(f"{folder}: two results of one run, {key}, differ; find out which is right")
     return done
+
+
+def _agree(one: Line, other: Line) -> bool:
+    """Whether errors are the same but for the last digits, which sums in another order change."""
+    if one.keys() != other.keys():
+        return False
+    return all(
+        math.isclose(one[name], other[name], rel_tol=1e-9) if isinstance(one[name], float) else one[name] == other[name]
+        for name in one
+    )
 
 
 def cut_short(folder: Path) -> dict[str, Line]:
@@ -67,8 +78,10 @@ def cut_short(folder: Path) -> dict[str, Line]:
 
 
 def is_cut_short(line: Line) -> bool:
-    """Whether a run was stopped before its end, by its patience."""
-    return bool(line.get("training", {}).get("stopped_early"))
+    """Whether a run was stopped before its end, by its patience; one that ran out at the last look was not."""
+    training = line.get("training", {})
+    looks = line.get("run", {}).get("training", {}).get("looks", math.inf)
+    return bool(training.get("stopped_early")) and len(training.get("validations", ())) < looks
 
 
 def _tested(folder: Path) -> list[Line]:

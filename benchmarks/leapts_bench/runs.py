@@ -1,7 +1,7 @@
 """What a run is: a frozen description whose hash is its key.
 
-Two runs with one description are one run, in whatever suite they stand; so a description holds all that decides the
-outcome, and nothing else.
+Two runs with one description are one run, in whatever suite they stand; so a description holds all that is chosen for
+a run, and nothing else. What the code settles for all runs is told by the commit that a result names.
 """
 
 import hashlib

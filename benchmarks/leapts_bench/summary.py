@@ -9,6 +9,8 @@ from leapts_bench.published import AVERAGE
 from leapts_bench.results import Line, is_cut_short
 from leapts_bench.suites import Entry
 
+NOISIEST = "ILI"  # the set whose seeds differ by more than most models do elsewhere
+
 # A horizon, or the average over all.
 Horizon = int | Literal["AVG"]
 
@@ -63,11 +65,14 @@ class Results:
         lines = [line for place in horizons for line in self.lines(dataset, variant, place)]
         return " \\*" if any(is_cut_short(line) for line in lines) else ""
 
-    def figure(self, dataset: str, variant: str, horizon: Horizon, metric: str) -> Figure | None:
-        """The figure at a horizon, or over all of them; none where nothing has run."""
+    def figure(
+        self, dataset: str, variant: str, horizon: Horizon, metric: str, seeds: Collection[int] = ()
+    ) -> Figure | None:
+        """The figure at a horizon, or over all of them, of all seeds or those given; none where nothing has run."""
         if not isinstance(horizon, int):
-            return self.average(dataset, variant, metric)
-        values = [line["test"][metric] for line in self.lines(dataset, variant, horizon)]
+            return self.average(dataset, variant, metric, seeds=seeds)
+        lines = self._lines.get((dataset, variant, horizon), {})
+        values = [line["test"][metric] for seed, line in lines.items() if not seeds or seed in seeds]
         return Figure.of(values) if values and None not in values else None
 
     def seeds(self, dataset: str, variants: Sequence[str], horizons: Sequence[int]) -> set[int]:

@@ -15,7 +15,7 @@ from leapts_bench.speed import FILE as SPEED_FILE
 from leapts_bench.speed import speed_page
 from leapts_bench.studies import ablation, m4, m4_group, seeds, sensitivity, synthetic
 from leapts_bench.suites import FULL, MEAN, NAIVE, PAPER_SETS, SUITES, TAUGHT, Entry, entries
-from leapts_bench.summary import Figure, Results, difference
+from leapts_bench.summary import Figure, Horizon, Results, difference
 
 Entries = Mapping[str, Sequence[Entry]]
 
@@ -41,7 +41,7 @@ Lower is better throughout.
 _ON_TEACHING = """\
 One model of the same recipe, size and cost of a forecast, which learned, for twice as long, half from what came
 and half from the mean of what four others, fitted first, forecast of the training windows. Its schedule can be traced
-as ever. A fit costs eight to ten times as much, and looks at the validation windows twice as often.
+as ever. A fit costs several times as much (below), and looks at the validation windows twice as often.
 
 """
 
@@ -67,7 +67,7 @@ def render(suites: Entries, done: Mapping[str, Line], speed: Sequence[Line] = ()
         _PREAMBLE,
         "## At a glance\n\n" + glance(of["main"]) + " " + elsewhere(of["long"], of["m4"]),
         "### One model, taught by four\n\n" + _ON_TEACHING + taught_glance(of["taught"], of["main"]),
-        "### The mean of four models\n\n" + _ON_MEANS + glance(of["means"], MEAN),
+        "### The mean of four models\n\n" + _ON_MEANS + glance(of["means"], MEAN, of["main"]),
         "## Main results\n\n" + comparison("main", of["main"]),
         "### ILI without the last incomplete batch\n\n" + whole_batches(of["main"], of["taught"]),
         "### In the units of the data, and what it costs\n\n" + costs(of["main"]),
@@ -87,8 +87,14 @@ def render(suites: Entries, done: Mapping[str, Line], speed: Sequence[Line] = ()
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
-def glance(main: Results, variant: str = FULL) -> str:
-    """One line for each of the paper's sets, and how many of them are reached."""
+def glance(main: Results, variant: str = FULL, naive: Results | None = None) -> str:
+    """One line for each of the paper's sets, and how many of them are reached.
+
+    Args:
+        main: The runs of the variant.
+        variant: Which.
+        naive: The runs that repeat the last value, where they are others.
+    """
     rows, gaps, reached, complete = [], [], 0, 0
     for dataset in [name for name in PAPER_SETS if name in main.datasets()]:
         row, holds = [dataset], True
@@ -110,14 +116,17 @@ def glance(main: Results, variant: str = FULL) -> str:
     said += f" (of {len(rows)})."
     if gaps:
         said += f" Average of the relative differences: {percent(sum(gaps) / len(gaps))}."
-    if hard := [name for name in main.datasets() if _is_no_better_than_naive(main, name)]:
+    if hard := [name for name in main.datasets() if _is_no_better_than_naive(naive or main, main, variant, name)]:
         said += f" To repeat the last value is at or below LeapTS in both on: {', '.join(hard)}."
     return f"Averages over the horizons.\n\n{table(headings, rows)}\n\n{said}"
 
 
-def _is_no_better_than_naive(main: Results, dataset: str) -> bool:
-    pairs = [[main.average(dataset, name, metric.lower()) for name in (NAIVE, FULL)] for metric in _METRICS]
-    return all(naive is not None and ours is not None and naive.mean <= ours.mean for naive, ours in pairs)
+def _is_no_better_than_naive(naive: Results, of: Results, variant: str, dataset: str) -> bool:
+    pairs = [
+        (naive.average(dataset, NAIVE, metric.lower()), of.average(dataset, variant, metric.lower()))
+        for metric in _METRICS
+    ]
+    return all(last is not None and ours is not None and last.mean <= ours.mean for last, ours in pairs)
 
 
 def elsewhere(long: Results, m4_: Results) -> str:
@@ -162,9 +171,11 @@ def beside(variant: str, of: Results, main: Results, *, words: tuple[str, str]) 
         # The competition's sets have a table of their own.
         for horizon in of.places(dataset, variant) if dataset in PAPER_SETS else ():
             row = [dataset, place(horizon)]
+            # One of four models is as good as another, whatever its seed; teaching is compared seed by seed.
+            alike = () if variant == MEAN else _seeds_of_both(dataset, horizon, of, variant, main)
             for metric in _METRICS:
-                changed = of.figure(dataset, variant, horizon, metric.lower())
-                plainly = main.figure(dataset, FULL, horizon, metric.lower())
+                changed = of.figure(dataset, variant, horizon, metric.lower(), alike)
+                plainly = main.figure(dataset, FULL, horizon, metric.lower(), alike)
                 gain = percent(difference(changed.mean, plainly.mean)) if changed and plainly else "-"
                 row += [cell(changed), plain(plainly), gain, plain(published("main", dataset, horizon, metric))]
             rows.append(row)
@@ -173,20 +184,39 @@ def beside(variant: str, of: Results, main: Results, *, words: tuple[str, str]) 
     return table(["set", "horizon", *columns], rows)
 
 
+def _seeds_of_both(dataset: str, horizon: Horizon, of: Results, variant: str, main: Results) -> set[int]:
+    """Those that both have run with: a lucky seed must not stand for one side alone."""
+    horizons = [horizon] if isinstance(horizon, int) else of.horizons(dataset, variant)
+    return of.seeds(dataset, [variant], horizons) & main.seeds(dataset, [FULL], horizons)
+
+
 def taught_glance(taught: Results, main: Results) -> str:
     """The same of taught models, and what teaching does on validation windows: the geometric mean of both errors."""
-    gains = []
+    gains, costs = [], []
     for dataset in taught.datasets():
+        alike = _seeds_of_both(dataset, AVERAGE, taught, TAUGHT, main)
         ratios = [
             new.mean / old.mean
             for metric in _METRICS
-            if (new := taught.average(dataset, TAUGHT, metric.lower(), part="validation"))
-            and (old := main.average(dataset, FULL, metric.lower(), part="validation"))
+            if (new := taught.average(dataset, TAUGHT, metric.lower(), part="validation", seeds=alike))
+            and (old := main.average(dataset, FULL, metric.lower(), part="validation", seeds=alike))
         ]
+        for horizon in taught.horizons(dataset, TAUGHT):
+            times = [_fastest_fit(taught, dataset, TAUGHT, horizon), _fastest_fit(main, dataset, FULL, horizon)]
+            costs += [times[0] / times[1]] if times[0] and times[1] else []
         if ratios:
             gains.append(f"{dataset} {percent(statistics.geometric_mean(ratios) - 1)}")
     said = f"On validation windows, taught to untaught, both errors together: {', '.join(gains) or NOT_RUN}."
-    return f"{glance(taught, TAUGHT)} {said}"
+    if costs:
+        said += f" Fits took {min(costs):.0f} to {max(costs):.0f} times as long, half of them less than "
+        said += f"{statistics.median(costs):.1f} times, by the fastest seeds of both."
+    return f"{glance(taught, TAUGHT, main)} {said}"
+
+
+def _fastest_fit(of: Results, dataset: str, variant: str, horizon: int) -> float | None:
+    """Runs shared the machine, and some were paused, which only ever adds to their time; of some it is not known."""
+    seconds = [line["seconds"]["fit"] for line in of.lines(dataset, variant, horizon)]
+    return min((known for known in seconds if known is not None), default=None)
 
 
 def whole_batches(main: Results, taught: Results) -> str:
@@ -221,8 +251,7 @@ def costs(main: Results) -> str:
                 continue
             count = len(lines)
             memory = sum(line["memory"]["peak"] - line["memory"]["imports"] for line in lines) / count / 1e6
-            seconds = [line["seconds"]["fit"] for line in lines]
-            fastest = min((known for known in seconds if known is not None), default=None)
+            fastest = _fastest_fit(main, dataset, FULL, horizon)
             rows.append(
                 [
                     dataset,
@@ -262,9 +291,12 @@ def superseded(suites: Entries, done: Mapping[str, Line]) -> str:
         for line in lines
     ]
     said = (
-        "A search that was changed replaced the recipe of these runs, or a look at published settings corrected those "
+        "After their test had been opened, a changed search or a rule that was withdrawn replaced the recipe of these "
     )
-    said += "of a peer, after their test had been opened. They count nowhere above; why is in the decisions."
+    said += (
+        "runs, the settings of a peer were corrected, or what early stopping had cut short was run again. They count "
+    )
+    said += "nowhere above; why is in the decisions."
     headings = ["set", "horizon", "model", "seed", "MSE, or SMAPE on M4", "MAE, or MASE on M4", "commit"]
     return f"{said}\n\n{table(headings, rows)}"
 

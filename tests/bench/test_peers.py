@@ -265,8 +265,25 @@ def test_the_table_shows_peers_beside_ours_or_says_that_they_were_not_run() -> N
     paper = {name: published("main", "ETTh2", 18, "MSE", name) for name in (FULL, "DLinear", "TSMixer")}
     row = f"| ETTh2 | 18 | 0.100 ({paper[FULL]:.3f}) | 0.200 ({paper['DLinear']:.3f}) | "
     assert f"{row}not run here ({paper['TSMixer']:.3f}) |" in page
-    assert "| DLinear | -50.0 % | 1 of 1 | -20.0 % | 1 of 1 | 1 |" in page
-    assert "| TimesNet | not run here | 0 of 0 | not run here | 0 of 0 | 0 |" in page
+    assert "| DLinear | -50.0 % | -50.0 % | 1 of 1 | -20.0 % | -20.0 % | 1 of 1 |" in page
+    none = "not run here | not run here | 0 of 0"
+    assert f"| TimesNet | {none} | {none} |" in page
+
+
+def test_the_noisiest_set_does_not_speak_for_all() -> None:
+    suite = [entry for entry in entries("peers") if entry.run.dataset in ("ILI", "ETTh2")]
+    figures = {
+        (FULL, "ILI", 12): 0.1,
+        ("DLinear", "ILI", 12): 0.4,
+        (FULL, "ETTh2", 18): 0.3,
+        ("DLinear", "ETTh2", 18): 0.2,
+    }
+    done = {
+        run.key: _made_up(run, figures[place], figures[place])
+        for variant, run in suite
+        if (place := (variant, run.dataset, run.horizon)) in figures
+    }
+    assert "| DLinear | -38.8 % | +50.0 % | 1 of 2 | -38.8 % | +50.0 % | 1 of 2 |" in peers(Results(suite, done))
 
 
 def test_a_suite_leaves_out_peers_that_cannot_be_built(

@@ -80,11 +80,21 @@ def test_a_run_that_was_cut_short_is_to_be_done_again(tmp_path: Path) -> None:
     assert results.cut_short(tmp_path) == {plain.key: line}
 
 
+def test_a_run_whose_patience_ended_with_it_was_not_cut_short(tmp_path: Path) -> None:
+    patient, plain = (_with_patience(tiny_run(), patience) for patience in (3, 0))
+    line = _line(patient, stopped_early=True)
+    looks = patient.training.looks
+    whole = {**line, "training": {**line["training"], "validations": [[step, 1.0] for step in range(looks)]}}
+    results.append(tmp_path / "peers.jsonl", whole)
+    assert set(results.finished(tmp_path)) == {patient.key, plain.key}
+    assert not results.cut_short(tmp_path)
+
+
 def test_two_results_of_one_run_must_agree(tmp_path: Path) -> None:
-    results.append(tmp_path / "a.jsonl", {"key": "a", "test": {"mse": 1.0}})
-    results.append(tmp_path / "b.jsonl", {"key": "a", "test": {"mse": 1.0}})
+    results.append(tmp_path / "a.jsonl", {"key": "a", "test": {"mse": 1.0, "leaps": None}})
+    results.append(tmp_path / "b.jsonl", {"key": "a", "test": {"mse": 1.0 + 1e-15, "leaps": None}})
     assert set(results.finished(tmp_path)) == {"a"}
-    results.append(tmp_path / "c.jsonl", {"key": "a", "test": {"mse": 0.9}})
+    results.append(tmp_path / "c.jsonl", {"key": "a", "test": {"mse": 0.9, "leaps": None}})
     with pytest.raises(ConfigError, match="two results of one run, a, differ"):
         results.finished(tmp_path)
 

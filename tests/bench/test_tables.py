@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from leapts.data.catalogue import find
 from leapts_bench import fitting, results, tables
 from leapts_bench.markdown import table
 from leapts_bench.published import AVERAGE, best_other, published
 from leapts_bench.runs import NaiveDesign, Run
+from leapts_bench.speed.page import _race
+from leapts_bench.speed.plan import OURS
 from leapts_bench.suites import FULL, MEAN, NAIVE, NO_HIGH_LEVEL, SUITES, TAUGHT, Entry, entries
 from leapts_bench.summary import Figure, Results, confidence_halfwidth
 from tests.bench.conftest import TINY
@@ -169,3 +172,48 @@ def test_no_suite_names_one_run_twice_under_one_variant(suite: str) -> None:
     places = [(variant, run.dataset, run.horizon, run.seed) for variant, run in entries(suite)]
     assert named
     assert len(set(named)) == len(set(places))
+
+
+def _results(figures: dict[tuple[str, int], float], dataset: str = "COVID") -> Results:
+    """Runs of a set at all of its horizons, with one error for each variant and seed."""
+    suite, done = [], {}
+    for (variant, seed), error in figures.items():
+        for horizon in find(dataset).horizons:
+            run = _run(dataset, horizon, seed, {"hidden_size": 8 if variant == NAIVE else 4})
+            suite.append(Entry(variant, run))
+            errors = {"mse": error, "mae": error}
+            done[run.key] = {
+                "key": run.key,
+                "seed": seed,
+                "test": errors,
+                "validation": errors,
+                "seconds": {"fit": error},
+            }
+    return Results(suite, done)
+
+
+def test_what_repeats_the_last_value_is_held_against_every_variant() -> None:
+    main = _results({(FULL, 1): 3.0, (NAIVE, 1): 1.0})
+    said = "To repeat the last value is at or below LeapTS in both on: COVID."
+    assert said in tables.glance(main)
+    assert said in tables.glance(_results({(TAUGHT, 1): 2.0}), TAUGHT, main)
+    assert said not in tables.glance(_results({(TAUGHT, 1): 0.5}), TAUGHT, main)
+
+
+def test_teaching_is_compared_with_the_seeds_of_both() -> None:
+    main, taught = _results({(FULL, 1): 4.0, (FULL, 2): 100.0}), _results({(TAUGHT, 1): 3.0})
+    page = tables.beside(TAUGHT, taught, main, words=("taught", "untaught"))
+    assert page.count("| 3.000 | 4.000 | -25.0 % |") == 6
+    said = tables.taught_glance(taught, main)
+    assert "COVID -25.0 %" in said
+    assert "Fits took 1 to 1 times as long, half of them less than 0.8 times" in said
+
+
+def test_a_race_against_a_peer_that_had_only_begun_is_open() -> None:
+    races = {
+        OURS: {"looks": [(1.0, 0.5)], "finished": True},
+        "PatchTST": {"looks": [(9.0, 0.6)], "finished": False, "steps": 3, "max_steps": 900},
+    }
+    assert _race(races, "PatchTST", 1)[-2:] == ["open", "3 of 900 steps"]
+    races["PatchTST"]["finished"] = True
+    assert _race(races, "PatchTST", 1)[-2:] == ["yes", "ended"]

@@ -48,7 +48,7 @@ def speed_page(lines: Iterable[Line]) -> str:
     parts = [_where(found)]
     for title, point, show in _SECTIONS:
         shown = [
-            f"With {_threads(count)}:\n\n{_former(found[point, count])}{show(found[point, count]['figures'], count)}"
+            f"With {_threads(count)}:\n\n{_former(found[point, count])}{_shown(show, found[point, count])}"
             for count in _counts(found, point)
         ]
         parts += [f"### {title}", *(shown or [NOT_RUN])]
@@ -88,6 +88,10 @@ def _inference(figures: Line, threads: int) -> str:
     return table(headings, _run(rows, names=4))
 
 
+def _shown(show: Callable[[Line, int], str], line: Line) -> str:
+    return show(line["figures"] | {"budget": line["plan"]["budget"]}, line["threads"])
+
+
 def _training(figures: Line, threads: int) -> str:
     steps, races = [], []
     for place in figures["places"]:
@@ -104,11 +108,10 @@ def _training(figures: Line, threads: int) -> str:
     )
     said += "own best validation error, the time of looking at it included, ours with its recipe, theirs at their "
     said += (
-        "published settings. A peer that could not end its training within the time it was given is held to the best "
+        f"published settings. A peer that could not end its training within {figures['budget']:.0f} s is held to the "
     )
-    said += (
-        "it had reached by then, at a last look after that time; on Weather such a look takes longer than the training."
-    )
+    said += "best it had reached by then, at a last look after that time, and the race is open; on Weather such a look "
+    said += "takes longer than the training."
     columns = ["set", "against", "their best", "reached by them, s", "by us, s", "ratio", "to reach", "reached"]
     return f"{said}\n\n{step_table}\n\n{table([*columns, 'their training'], _run(races))}"
 
@@ -121,11 +124,13 @@ def _race(races: Mapping[str, Line], name: str, threads: int) -> list[str]:
     times = [seconds for seconds, error in races[OURS]["looks"] if error <= best]
     target = 1 / RACE_FACTOR if name in RACED and threads == 1 else None
     ending = "ended" if races[name]["finished"] else f"{races[name]['steps']} of {races[name]['max_steps']} steps"
+    # A peer that has only begun to learn is soon overtaken, which shows nothing.
+    is_open = target is not None and not races[name]["finished"]
     if not times:
         missed = "-" if target is None else "NO"
         return [f"{best:.4f}", f"{theirs:.1f}", "never", "-", _limit(target), missed, ending]
     ratio = times[0] / theirs
-    verdict = _verdict(ratio, target)
+    verdict = "open" if is_open else _verdict(ratio, target)
     return [f"{best:.4f}", f"{theirs:.1f}", f"{times[0]:.1f}", f"{ratio:.3g}", _limit(target), verdict, ending]
 
 
