@@ -19,8 +19,8 @@ from pathlib import Path
 
 import torch
 
-from leapts.data.catalogue import find
-from leapts.data.loading import data_folder, stored_file
+from leapts.data.catalogue import find, stored_file
+from leapts.data.loading import data_folder
 from leapts.errors import LeapTSError
 from leapts_bench import execution, recipes, results, tables
 from leapts_bench.cluster import work_on_cluster

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from leapts.data.wording import counted
 from leapts.files import write_file
+from leapts.wording import counted
 from leapts_bench.markdown import table
 from leapts_bench.results import Line
 

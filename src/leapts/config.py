@@ -7,13 +7,13 @@ into a model.
 import json
 import tomllib
 from collections.abc import Callable, Collection
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from leapts.errors import ConfigError
+from leapts.wording import nearest
 
 Size = Annotated[int, Field(ge=1)]
 
@@ -226,8 +226,8 @@ def _explain(error: ValidationError, known: Collection[str]) -> str:
         name = ".".join(str(part) for part in problem["loc"])
         message = problem["msg"].removeprefix("Value error, ")
         if problem["type"] == "extra_forbidden":
-            near = get_close_matches(name, known, n=1) if len(problem["loc"]) == 1 else []
-            message = f"there is no such option; did you mean {near[0]}?" if near else "there is no such option"
+            near = nearest(name, known) if len(problem["loc"]) == 1 else None
+            message = f"there is no such option; did you mean {near}?" if near else "there is no such option"
         given = "" if problem["type"] in ("missing", "value_error") else f" (given: {problem['input']!r})"
         lines.append(f"{name}: {message}{given}" if name else message)
     return "; ".join(lines)

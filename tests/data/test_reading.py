@@ -217,3 +217,10 @@ def test_half_a_character_is_refused_by_its_row() -> None:
     frame = pd.DataFrame({"unique_id": pd.Series(["a", "\ud800b"], dtype=object)})
     with pytest.raises(DataError, match=r"'unique_id' holds .*ud800b.* at row 1 \(counted from 0\), which is no text"):
         read_table(frame).column("unique_id")
+
+
+def test_a_parquet_file_that_repeats_a_column_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "twice.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2.0]), pa.array([3.0])], ["ds", "y", "y"]), path)
+    with pytest.raises(DataError, match=r"twice\.parquet: the header repeats 'y'; give every column its own name"):
+        read_table(path)

@@ -442,6 +442,15 @@ def test_an_offset_may_be_hours_alone(offset: str) -> None:
     assert pd.Timestamp(panel.first[0]).hour == 23
 
 
+def test_offsets_that_change_with_the_season_are_told_how_to_be_written() -> None:
+    days = pd.date_range("2024-03-28", periods=8, tz="Europe/Berlin")
+    frame = pd.DataFrame({"ds": [day.isoformat() for day in days], "y": 1.0})
+    with pytest.raises(DataError, match=r"does not fit .*; write local times without their offsets from UTC"):
+        read_panel(frame)
+    assert read_panel(frame.assign(ds=days)).freq == "D"
+    assert read_panel(frame.assign(ds=days.tz_localize(None).astype(str))).freq == "D"
+
+
 def test_months_written_as_integers_are_refused(tmp_path: Path) -> None:
     path = csv(tmp_path, "ds,y\n202311,1\n202312,2\n202401,3\n")
     with pytest.raises(DataError, match=r"integers that look like dates \(first 202311\)"):

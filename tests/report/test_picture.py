@@ -8,7 +8,7 @@ import pytest
 
 from leapts.errors import DataError
 from leapts.report import forecast_svg
-from leapts.report.picture import COLOURS, HEIGHT, WIDTH
+from leapts.report.picture import COLOURS, HEIGHT, INK, WIDTH
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -41,16 +41,26 @@ def test_leaps_cover_the_horizon_without_gap_or_overlap() -> None:
     blocks = [block for block in root.iter(f"{SVG}rect") if block.get("height") == "16"]
     edges = [(float(block.get("x", 0)), float(block.get("x", 0)) + float(block.get("width", 0))) for block in blocks]
     assert edges[1][0] - edges[0][1] == pytest.approx(1.5, abs=0.2)
-    assert edges[-1][1] <= WIDTH
+    (line,) = (line for line in root.iter(f"{SVG}polyline") if line.get("stroke") == INK)
+    steps = [float(point.split(",")[0]) for point in line.get("points", "").split()]
+    # The first block begins between the last value of the history and the first of the forecast.
+    assert edges[0][0] == pytest.approx(steps[0] - (steps[1] - steps[0]) / 2, abs=1)
+    assert edges[-1][1] == pytest.approx(steps[-1], abs=1)
 
 
 def test_everything_is_on_the_paper() -> None:
-    root = ElementTree.fromstring(forecast_svg(*frames(), "a"))
-    for shape in [*root.iter(f"{SVG}polyline"), *root.iter(f"{SVG}polygon")]:
-        for point in shape.get("points", "").split():
-            x, y = map(float, point.split(","))
-            assert 0 <= x <= WIDTH
-            assert 0 <= y <= HEIGHT
+    _require_on_paper(forecast_svg(*frames(), "a"))
+
+
+def _require_on_paper(svg: str) -> None:
+    root = ElementTree.fromstring(svg)
+    shapes = [*root.iter(f"{SVG}polyline"), *root.iter(f"{SVG}polygon")]
+    points = [point for shape in shapes for point in shape.get("points", "").split()]
+    assert points
+    for point in points:
+        x, y = map(float, point.split(","))
+        assert 0 <= x <= WIDTH
+        assert 0 <= y <= HEIGHT
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", 'a"b&c', "\x1b[31m\x00", "]]>", "x" * 500])
@@ -63,12 +73,12 @@ def test_a_name_cannot_break_out(name: str) -> None:
 
 @pytest.mark.parametrize("level", [0.0, 1e-9, 1e12, -5.0])
 def test_any_size_of_value_can_be_drawn(level: float) -> None:
-    ElementTree.fromstring(forecast_svg(*frames(level=level), "a"))
+    _require_on_paper(forecast_svg(*frames(level=level), "a"))
 
 
 def test_a_constant_series_without_intervals_can_be_drawn() -> None:
     history, forecast, trace = frames(level=0.0)
-    ElementTree.fromstring(forecast_svg(history, forecast[["unique_id", "ds", "LeapTS"]], trace, "a"))
+    _require_on_paper(forecast_svg(history, forecast[["unique_id", "ds", "LeapTS"]], trace, "a"))
 
 
 @pytest.mark.parametrize("missing", [[0], [5], [4, 6], [19], list(range(20))])

@@ -40,7 +40,7 @@ _PLAIN = (
     Target("data/splits.py", ("data/test_splits.py",)),
     Target("data/borders.py", ("data/test_splits.py",)),
     Target("data/windows.py", ("data/test_windows.py",)),
-    Target("data/validation.py", ("data/test_validation.py", "data/test_wording.py", "data/test_panel.py")),
+    Target("data/validation.py", ("data/test_validation.py", "test_wording.py", "data/test_panel.py")),
     Target("intervals.py", ("test_intervals.py",)),
     Target("files.py", ("test_files.py",)),
     Target("training/state.py", ("training/test_state.py",)),

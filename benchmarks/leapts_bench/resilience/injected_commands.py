@@ -12,8 +12,8 @@ from unittest.mock import patch
 import pandas as pd
 
 from leapts.cli import run
-from leapts.data.wording import printable
 from leapts.data.writing import csv_bytes
+from leapts.wording import printable
 from leapts_bench.resilience.outcome import Outcome
 from leapts_bench.resilience.payloads import as_file
 from leapts_bench.resilience.samples import LOOKBACK, H, forecaster, waves

@@ -10,8 +10,8 @@ import typer
 from leapts.cli import options
 from leapts.cli.sources import read_for
 from leapts.cli.terminal import say, show_table, write_json
-from leapts.data.wording import quoted
 from leapts.errors import ConfigError
+from leapts.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

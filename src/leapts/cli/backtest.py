@@ -11,7 +11,7 @@ from leapts.cli.options import Fitting, Reading
 from leapts.cli.report import Page, require_page
 from leapts.cli.sources import read_source, require_apart
 from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_json
-from leapts.data.wording import counted
+from leapts.wording import counted
 
 if TYPE_CHECKING:
     from leapts import LeapTS

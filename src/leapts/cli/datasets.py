@@ -8,8 +8,8 @@ import typer
 from leapts.cli import options
 from leapts.cli.terminal import download_bar, help_if_alone, say, show_table, write_json
 from leapts.data.catalogue import Dataset, catalogue, find
-from leapts.data.wording import listed
 from leapts.errors import DataError
+from leapts.wording import listed
 
 app = typer.Typer(
     help="The data sets LeapTS knows.",

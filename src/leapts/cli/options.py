@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from leapts.data.options import Duplicates, Layout, PanelOptions
-from leapts.data.wording import nearest, quoted
 from leapts.errors import ConfigError
+from leapts.wording import nearest, quoted
 
 if TYPE_CHECKING:
     from leapts import LeapTS

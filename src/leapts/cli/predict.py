@@ -9,8 +9,8 @@ from leapts.cli import options
 from leapts.cli.frames import records, show_frame
 from leapts.cli.sources import read_for, require_apart, require_outside
 from leapts.cli.terminal import is_terminal, say, write_bytes, write_json
-from leapts.data.wording import counted
 from leapts.errors import ConfigError
+from leapts.wording import counted
 
 EXAMPLE = """\b
 Examples:

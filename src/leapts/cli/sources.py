@@ -9,8 +9,8 @@ from leapts import launch
 from leapts.cli.options import Reading
 from leapts.cli.terminal import note
 from leapts.data.catalogue import Dataset, catalogue, find
-from leapts.data.wording import listed, nearest, quoted
 from leapts.errors import ConfigError, DataError
+from leapts.wording import listed, nearest, quoted
 
 if TYPE_CHECKING:
     from leapts import LeapTS

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 from rich.table import Table
 from rich.text import Text
 
-from leapts.data.wording import printable
+from leapts.wording import printable
 
 if TYPE_CHECKING:
     from leapts.training import TrainingStep

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any, Literal
 
 from leapts.data.borders import Split, split_by_fractions, split_by_months
-from leapts.data.wording import listed, nearest, quoted
 from leapts.errors import DataError
+from leapts.wording import listed, nearest, quoted
 
 Kind = Literal["files", "synthetic", "bundled"]
 
@@ -139,3 +140,16 @@ def _split(row: dict[str, Any]) -> Split | None:
         return split_by_months(train, val, test, steps_per_day=row["season"])
     train, _, test = rule["shares"]
     return split_by_fractions(row["length"], train, test)
+
+
+def stored_file(dataset: Dataset, folder: Path, part: str) -> Path | None:
+    """The first of the forms of a part that is in the folder, if any is."""
+    for file in files_of(dataset, part):
+        if (folder / file.name).is_file():
+            return folder / file.name
+    return None
+
+
+def files_of(dataset: Dataset, part: str) -> list[StoredFile]:
+    """The forms a part may be kept in, the best first."""
+    return [file for file in dataset.files if file.part == part]

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from leapts.data.frequency import Stamps
 from leapts.data.reading import DATES_OF_TEXT, Table
-from leapts.data.wording import quoted
 from leapts.errors import DataError
+from leapts.wording import quoted
 
 # Z, +01:00, and after a time of day +0100 and +01 too.
 UTC_OFFSET = r"(?:[Zz]|[+-]\d{2}:\d{2}|:\d{2}(?:[.,]\d+)?\s*[+-]\d{2}(?:\d{2})?)$"

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from leapts.data.catalogue import Dataset, StoredFile
-from leapts.data.wording import listed, quoted
+from leapts.data.catalogue import Dataset, StoredFile, files_of, stored_file
 from leapts.errors import DownloadError
 from leapts.files import move_file, write_file
+from leapts.wording import listed, quoted
 
 Progress = Callable[[int, int | None], None]
 
@@ -51,17 +51,17 @@ def fetch(
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for part in dataset.parts:
-        files = [file for file in dataset.files if file.part == part]
-        present = [folder / file.name for file in files if (folder / file.name).is_file()]
-        if present:
-            paths.append(present[0])
+        files = files_of(dataset, part)
+        present = stored_file(dataset, folder, part)
+        if present is not None:
+            paths.append(present)
         elif from_dir is not None:
             paths.extend(_adopt_part(dataset, files, from_dir, folder))
         else:
+            offered = [(file.url, file) for file in files if file.url is not None]
             paths.extend(
-                download(file.url, folder / file.name, checksum=file.checksum, progress=progress, timeout=timeout)
-                for file in files
-                if file.url is not None
+                download(url, folder / file.name, checksum=file.checksum, progress=progress, timeout=timeout)
+                for url, file in offered[:1]
             )
     if not paths:
         raise DownloadError(

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from leapts.data.wording import quoted, stamp_text
 from leapts.errors import DataError
+from leapts.wording import quoted, stamp_text
 
 Stamps = npt.NDArray[Any]
 Positions = npt.NDArray[np.int64]

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from leapts.data.columns import TimeColumn, is_text, name_column, number_column, time_column
 from leapts.data.options import PanelOptions
 from leapts.data.reading import Table
-from leapts.data.wording import listed, nearest, quoted
 from leapts.errors import DataError
+from leapts.wording import listed, nearest, quoted
 
 _DIGITS = re.compile(r"([0-9]+)")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")

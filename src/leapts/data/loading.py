@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from leapts.data.catalogue import Dataset, StoredFile, bundled_file, find
+from leapts.data.catalogue import Dataset, bundled_file, files_of, find, stored_file
 from leapts.data.options import PanelOptions
 from leapts.data.panel import Panel
 from leapts.data.reading import file_bytes, unzipped
 from leapts.data.synthetic import simulate
 from leapts.data.validation import read_panel
-from leapts.data.wording import listed, quoted
 from leapts.errors import DataError
+from leapts.wording import listed, quoted
 
 FOLDER_VARIABLE = "LEAPTS_DATA"
 
@@ -64,19 +64,6 @@ def data_folder(root: str | Path | None = None) -> Path:
     if not named:
         raise DataError(f"which folder are the data sets in? pass it, or set {FOLDER_VARIABLE}")
     return Path(named).expanduser()
-
-
-def stored_file(dataset: Dataset, folder: Path, part: str) -> Path | None:
-    """The first of the forms of a part that is in the folder, if any is."""
-    for file in files_of(dataset, part):
-        if (folder / file.name).is_file():
-            return folder / file.name
-    return None
-
-
-def files_of(dataset: Dataset, part: str) -> list[StoredFile]:
-    """The forms a part may be kept in, the best first."""
-    return [file for file in dataset.files if file.part == part]
 
 
 def _stored(dataset: Dataset, folder: Path, part: str) -> Path:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from leapts.data.filling import Fill
-from leapts.data.wording import quoted
 from leapts.errors import ConfigError
+from leapts.wording import quoted
 
 Layout = Literal["auto", "long", "wide"]
 Duplicates = Literal["error", "first", "last"]

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from leapts.data.frequency import Stamps, stamps_at
 from leapts.data.reading import DATES_OF_TEXT, FrameKind
-from leapts.data.wording import listed, nearest, quoted
 from leapts.errors import DataError
+from leapts.wording import listed, nearest, quoted
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from leapts.data.wording import counted, listed, quoted
 from leapts.errors import DataError
+from leapts.wording import counted, listed, quoted
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
 # The type of a column of dates in a text file. Files that go out have dates too; but pandas, which would make Python
@@ -214,9 +214,10 @@ def _read_parquet(content: bytes, name: str, id_col: str) -> Table:
     buffer = pa.BufferReader(content)
     try:
         columns = pa.parquet.read_schema(buffer).names
+        _refuse_repeats(columns, name)
         buffer.seek(0)
         # Names repeat on every row: as a dictionary they cost four bytes a row.
-        dictionaries = [id_col] if columns.count(id_col) == 1 else None
+        dictionaries = [id_col] if id_col in columns else None
         frame = pa.parquet.read_table(buffer, read_dictionary=dictionaries, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise DataError(

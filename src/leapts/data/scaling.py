@@ -8,6 +8,7 @@ from torch import Tensor
 
 from leapts.data.panel import Panel, row_by_row
 from leapts.errors import DataError
+from leapts.wording import quoted
 
 FLAT = 1e-12  # a deviation below this share of the mean is rounding noise: the series is constant
 
@@ -37,7 +38,7 @@ class Scaler:
         lengths = panel.lengths
         if not bool((lengths > 0).all()):
             name = panel.series[int(lengths.argmin())]
-            raise DataError(f"series {name!r} has no value in the training part; train on more of it")
+            raise DataError(f"series {quoted(name)} has no value in the training part; train on more of it")
         mean = _segment_mean(panel.values, panel.offsets)
         centred = panel.values - row_by_row(mean, lengths)
         # Sums of many values drift; what the mean is off by, measured around it, is known to the last digit.

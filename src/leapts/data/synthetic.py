@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from leapts.data.wording import listed, quoted
 from leapts.errors import DataError
+from leapts.wording import listed, quoted
 
 Array = npt.NDArray[np.float64]
 Field = Callable[[float, Array], Array]

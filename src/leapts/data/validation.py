@@ -14,8 +14,8 @@ from leapts.data.layout import Columns, columns_of, possible_names
 from leapts.data.options import PanelOptions
 from leapts.data.panel import FrameStyle, Panel
 from leapts.data.reading import Table, read_table
-from leapts.data.wording import counted, quoted, stamp_text
 from leapts.errors import DataError
+from leapts.wording import counted, quoted, stamp_text
 
 LARGEST_VALUE = 1e30  # squares of values beyond this leave float32 once scaled badly, and are no measurement
 MOST_FILLING = 20  # filling may multiply the rows by this, and no more
@@ -197,7 +197,11 @@ def _other_frequency(rows: _Rows, freq: str | int) -> str:
         likely = infer_frequency(rows.stamps, rows.offsets[:-1], rows.zone)
     except DataError:
         likely = freq
-    return "pass the freq= the stamps have" if likely == freq else f"pass freq={quoted(likely)}, as the stamps look"
+    if likely != freq:
+        return f"pass freq={quoted(likely)}, as the stamps look"
+    if rows.zone == "UTC":  # as text with offsets is taken, which may change between summer and winter
+        return "write local times without their offsets from UTC, or give a column of one time zone"
+    return "pass the freq= the stamps have"
 
 
 def _complete(

@@ -20,11 +20,11 @@ from leapts.data.filling import Fill, fill_missing, leading
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.data.validation import LARGEST_VALUE, require_length
-from leapts.data.wording import listed, quoted
 from leapts.errors import DataError
 from leapts.forecaster.fitted import FARTHEST, Fitted, too_far
 from leapts.forecaster.replay import ReplayedPasses
 from leapts.intervals import Bound, Level
+from leapts.wording import listed, quoted
 
 _MOST_LEVELS = 64  # whose half widths are kept
 

@@ -1,7 +1,7 @@
 """The card that goes with a saved model: what it is, what it was fitted on, how well it did, how to use it."""
 
-from leapts.data.wording import counted
 from leapts.forecaster.fitted import Fitted
+from leapts.wording import counted
 
 _TEMPLATE = """---
 library_name: leapts

@@ -19,10 +19,10 @@ from leapts.assembly import build_model
 from leapts.config import ModelConfig
 from leapts.data.frequency import parse_frequency
 from leapts.data.panel import FrameStyle
-from leapts.data.wording import quoted
 from leapts.data.zones import is_zone
 from leapts.errors import ModelFileError
 from leapts.forecaster.picking import Pick
+from leapts.wording import quoted
 
 _LARGEST_USUAL_CONFIG = 1 << 22
 _NAMES_TO_NUMBERS = 16  # a series has at least 40 bytes among the weights, and so 640 for its name

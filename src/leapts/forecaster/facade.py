@@ -16,7 +16,6 @@ from leapts.data.frames import forecast_frame
 from leapts.data.options import Duplicates, Layout, PanelOptions
 from leapts.data.panel import Panel
 from leapts.data.validation import read_panel, require_length
-from leapts.data.wording import counted
 from leapts.errors import ConfigError, ModelFileError, NotFittedError
 from leapts.forecaster import folder
 from leapts.forecaster.backtest import CUTOFF, backtest, coverage_reached
@@ -26,6 +25,7 @@ from leapts.forecaster.picking import Pick
 from leapts.forecaster.tracing import trace_of
 from leapts.intervals import Level, interval_bounds, quantile_bounds
 from leapts.training import Progress, TrainingReport, Workers
+from leapts.wording import counted
 
 
 class LeapTS:

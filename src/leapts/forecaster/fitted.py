@@ -17,11 +17,11 @@ from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.data.validation import require_length
 from leapts.data.windows import AlignedWindows, Windows
-from leapts.data.wording import counted, listed, quoted
 from leapts.errors import ConfigError, DataError, TrainingError
 from leapts.forecaster.picking import Pick
 from leapts.intervals import ConformalScores
 from leapts.training import TrainingReport
+from leapts.wording import counted, listed, quoted
 
 # So many rows (windows of single series) go through the model at a time.
 _ROWS_AT_A_TIME = 16384

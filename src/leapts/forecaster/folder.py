@@ -20,7 +20,6 @@ from leapts.assembly import build_model
 from leapts.config import ModelConfig, TrainingConfig
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
-from leapts.data.wording import quoted
 from leapts.errors import LeapTSError, ModelFileError
 from leapts.files import write_folder
 from leapts.forecaster.card import model_card
@@ -36,6 +35,7 @@ from leapts.forecaster.contents import (
 from leapts.forecaster.fitted import Fitted
 from leapts.intervals import ConformalScores
 from leapts.training import TrainingReport
+from leapts.wording import quoted
 
 SCHEMA = 2
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"

@@ -22,6 +22,7 @@ from leapts.metrics.formulas import (
     squared_error,
     symmetric_percentage,
 )
+from leapts.wording import listed, quoted
 
 MetricName = Literal["mse", "mae", "rmse", "smape", "mape", "mase", "owa"]
 
@@ -253,7 +254,7 @@ def _eager(frame: Any, what: str) -> nw.DataFrame[Any]:
 def _require(table: nw.DataFrame[Any], columns: Sequence[str], what: str) -> None:
     for column in columns:
         if column not in table.columns:
-            raise DataError(f"{what} has no column {column!r}; it has {', '.join(map(repr, table.columns))}")
+            raise DataError(f"{what} has no column {quoted(column)}; it has {listed(table.columns)}")
     if len(table) == 0:
         raise DataError(f"{what} has no rows; there is nothing to score")
 

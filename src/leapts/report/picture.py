@@ -13,9 +13,9 @@ from typing import Any
 
 import narwhals as nw
 
-from leapts.data.wording import listed, printable, quoted
 from leapts.errors import DataError
 from leapts.forecaster.tracing import leaps_of
+from leapts.wording import listed, printable, quoted
 
 WIDTH, HEIGHT = 800, 360
 LEFT, RIGHT, TOP, BOTTOM = 70, 18, 64, 62

@@ -9,11 +9,11 @@ import numpy as np
 from leapts.analysis import Embedding, VolatilityBin
 from leapts.core import ScheduleTrace
 from leapts.core.scales import SCALE_NAMES
-from leapts.data.wording import printable
 from leapts.errors import ConfigError
 from leapts.forecaster.tracing import leaps_of
 from leapts.report.picture import COLOURS, INK, MUTED, PAST, bands_of, latest, rows_of
 from leapts.training import TrainingReport
+from leapts.wording import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import torch
 
-from leapts.data.wording import listed
 from leapts.errors import DataError
 from leapts.forecaster import LeapTS
 from leapts.forecaster.folder import CONFIG
 from leapts.intervals import Level, interval_bounds
+from leapts.wording import listed
 
 
 def predict_partition(table: pa.Table, model: LeapTS, *, level: Sequence[Level] = ()) -> pa.Table:

@@ -10,7 +10,6 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from leapts import __version__
-from leapts.data.wording import printable
 from leapts.serve import description
 from leapts.serve.batching import Batcher
 from leapts.serve.guard import Guard, Send, send_bytes
@@ -22,6 +21,7 @@ from leapts.serve.problems import BAD_DATA, MEDIA_TYPE, Problem, by_status, too_
 from leapts.serve.tables import add_tables
 from leapts.serve.web import READING, add_pages
 from leapts.serve.wire import ModelsOut, answer, decode, described, encode
+from leapts.wording import printable
 
 JSON = "application/json"
 FORECAST = "/v1/forecast"

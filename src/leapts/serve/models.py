@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leapts.core.fusion import GatedFusion
-from leapts.data.wording import nearest, quoted
 from leapts.errors import ConfigError, LeapTSError, ModelFileError
 from leapts.forecaster import LeapTS
 from leapts.forecaster.arrays import ArrayForecaster
+from leapts.forecaster.folder import CONFIG, WEIGHTS
 from leapts.serve.problems import BAD_REQUEST, NO_SUCH_MODEL, Problem
+from leapts.wording import nearest, quoted
 
 Identity = tuple[int, ...]
-_FILES = ("config.json", "model.safetensors")
+_FILES = (CONFIG, WEIGHTS)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

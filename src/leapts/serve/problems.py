@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from leapts.data.wording import printable
+from leapts.wording import printable
 
 MEDIA_TYPE = "application/problem+json"
 

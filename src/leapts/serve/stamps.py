@@ -8,8 +8,8 @@ import pandas as pd
 
 from leapts.data.frequency import Stamps, from_wall, future_stamps
 from leapts.data.panel import Panel
-from leapts.data.wording import quoted
 from leapts.errors import DataError
+from leapts.wording import quoted
 
 Stamp = str | int
 _END = np.datetime64("9999-12-31")  # the last year that ISO 8601 spells without a sign

@@ -1,7 +1,7 @@
 """How error messages quote what they found, so that every one of them stays short and safe to print."""
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def listed(names: Iterable[object]) -> str:
     return shown if len(names) <= LONGEST_LIST else f"{shown} and {len(names) - LONGEST_LIST} more"
 
 
-def nearest(name: str, names: Sequence[str]) -> str | None:
+def nearest(name: str, names: Iterable[str]) -> str | None:
     """The name most like the one asked for, if any comes near; case does not count."""
     by_folded = {candidate.casefold(): candidate for candidate in names}
     close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)

@@ -4,8 +4,8 @@ import pytest
 
 from leapts.data.options import PanelOptions
 from leapts.data.validation import read_panel
-from leapts.data.wording import counted, listed, nearest, printable, quoted, stamp_text
 from leapts.errors import DataError
+from leapts.wording import counted, listed, nearest, printable, quoted, stamp_text
 
 
 def test_quotes_are_short_and_safe_to_print() -> None:
