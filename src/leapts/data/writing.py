@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from leapts.data.columns import is_text
 from leapts.errors import DataError
 from leapts.files import try_writing, write_file
 
@@ -82,9 +83,6 @@ def csv_bytes(frame: Any, *, safe_cells: bool = False) -> bytes:
     return content
 
 
-_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-
-
 def is_formula(text: str) -> bool:
     """Whether a spreadsheet may compute a cell of this text: those skip blanks first, and know wide signs, too."""
     return text.lstrip().startswith(_FORMULA_SIGNS) or text.startswith(("\t", "\r", "\n"))
@@ -96,7 +94,7 @@ def _without_formulas(table: pa.Table) -> pa.Table:
         column = table.column(index)
         if pa.types.is_dictionary(field.type):
             column = column.cast(field.type.value_type)
-        if any(is_text(column.type) for is_text in _TEXTS):
+        if is_text(column.type):
             column = pa.array([_safe(one) for one in column.to_pylist()], column.type)
         table = table.set_column(index, _safe(field.name), column)
     return table

@@ -10,13 +10,12 @@ import math
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from leapts import __version__
 from leapts.core import ScheduleTrace
 from leapts.core.fusion import GatedFusion
 from leapts.core.scales import SCALE_NAMES
-from leapts.data.frequency import Stamps
+from leapts.data.frequency import Stamps, to_wall
 from leapts.data.scaling import FLAT
 from leapts.report.contents import NEVER_SEEN, Cutoff, Floats, Integers, ReportContents
 from leapts.report.measures import absolute_errors, measure_errors, measure_schedules
@@ -221,11 +220,7 @@ def _wall_clock(stamps: Stamps, zone: str | None) -> Integers:
     """Milliseconds on the clock of the zone, or integer steps as they are."""
     if stamps.dtype.kind != "M":
         return stamps.astype(np.int64)
-    if zone is not None:
-        shape = stamps.shape
-        local = pd.DatetimeIndex(stamps.ravel()).tz_localize("UTC").tz_convert(zone).tz_localize(None)
-        stamps = local.to_numpy().reshape(shape)
-    return stamps.astype("datetime64[ms]").astype(np.int64)
+    return to_wall(stamps.ravel(), zone).reshape(stamps.shape).astype("datetime64[ms]").astype(np.int64)
 
 
 def _short(value: float, digits: int = 5) -> float | int:

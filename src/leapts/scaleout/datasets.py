@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from leapts.data.writing import write_frame
 from leapts.errors import DataError
-from leapts.files import write_file
 
 
 def parquet_files(folder: Path) -> list[Path]:
@@ -103,9 +103,7 @@ class Destination:
 
     def write(self, number: int, table: pa.Table) -> None:
         """Put one part in place."""
-        sink = pa.BufferOutputStream()
-        pa.parquet.write_table(table, sink, compression="zstd")
-        write_file(self.part(number), sink.getvalue().to_pybytes())
+        write_frame(table, self.part(number))
 
     def finish(self) -> None:
         """All parts are there: give them the name asked for."""

@@ -78,6 +78,12 @@ def busy(detail: str, seconds: int = 1, *, limit: str = "higher limits") -> Prob
     return Problem(BUSY, detail, cure, headers={"Retry-After": str(seconds)})
 
 
+def too_large(detail: str, limit: int, option: str) -> Problem:
+    """More than is taken at a time, by a limit that can be set."""
+    cure = f"send less at a time, or start the server with a higher {option}"
+    return Problem(TOO_LARGE, f"{detail}, and at most {limit:,} are taken", cure)
+
+
 def by_status(status: int, detail: str | None, headers: Mapping[str, str] | None = None) -> Problem:
     """The problem a status alone tells of."""
     kind = _BY_STATUS.get(status) or Kind("bad-request", status, HTTPStatus(status).phrase)

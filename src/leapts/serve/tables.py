@@ -19,7 +19,7 @@ from leapts.report import collect, report_html
 from leapts.serve.intake import Intake
 from leapts.serve.limits import Limits
 from leapts.serve.models import Served, Shelf
-from leapts.serve.problems import BAD_DATA, TOO_LARGE, Problem, in_two, too_slow
+from leapts.serve.problems import BAD_DATA, Problem, in_two, too_large, too_slow
 
 CSV = "text/csv"
 _MOST_SERIES_SHOWN = 200
@@ -142,10 +142,10 @@ def _panel(content: bytes, served: Served, columns: Columns, limits: Limits) -> 
     )
     panel = panel_from_table(read_csv_text(content, id_col=options.id_col), options)
     if len(panel) > limits.series:
-        raise _too_large(f"{len(panel):,} series", limits.series, "--max-series")
+        raise too_large(f"the table has {len(panel):,} series", limits.series, "--max-series")
     longest = int(panel.lengths.max())
     if longest > limits.length:
-        raise _too_large(f"a series of {longest:,} values", limits.length, "--max-length")
+        raise too_large(f"the table has a series of {longest:,} values", limits.length, "--max-length")
     return panel
 
 
@@ -158,9 +158,4 @@ def _require_narrow(content: bytes, limits: Limits) -> None:
     columns = 1 + max(header.count(separator) for separator in (b",", b";", b"\t", b"|"))
     most = limits.series + _MORE_COLUMNS
     if columns > most:
-        raise _too_large(f"{columns:,} columns", most, "--max-series")
-
-
-def _too_large(what: str, limit: int, option: str) -> Problem:
-    cure = f"send less at a time, or start the server with a higher {option}"
-    return Problem(TOO_LARGE, f"the table has {what}, and at most {limit:,} are taken", cure)
+        raise too_large(f"the table has {columns:,} columns", most, "--max-series")

@@ -17,7 +17,7 @@ from leapts.forecaster.arrays import ArrayForecast, Floats, Histories
 from leapts.intervals import Bound, interval_bounds, quantile_bounds
 from leapts.serve.limits import Limits
 from leapts.serve.models import Served, Shelf
-from leapts.serve.problems import BAD_DATA, BAD_REQUEST, TOO_LARGE, Problem, in_two
+from leapts.serve.problems import BAD_DATA, BAD_REQUEST, Problem, in_two, too_large
 from leapts.serve.stamps import Stamp, future_texts
 
 _BIGGEST = 2**53
@@ -144,11 +144,11 @@ def decode(body: bytes, shelf: Shelf, limits: Limits) -> Asked:
         raise Problem(BAD_REQUEST, "the request is nested too deeply", _JSON_CURE) from None
     served = shelf.find(request.model)
     if len(request.series) > limits.series:
-        raise _too_many(f"{len(request.series):,} series", limits.series, "--max-series")
+        raise too_large(f"the request has {len(request.series):,} series", limits.series, "--max-series")
     values = [one.values for one in request.series]
     longest = max(map(len, values))
     if longest > limits.length:
-        raise _too_many(f"a series of {longest:,} values", limits.length, "--max-length")
+        raise too_large(f"the request has a series of {longest:,} values", limits.length, "--max-length")
     try:
         bounds = _bounds(served, request)
         if request.trace and not served.traces:
@@ -265,11 +265,6 @@ def _leaps(trace: ScheduleTrace) -> list[list[LeapOut]]:
         ]
         for row in zip(*(field.tolist() for field in fields), strict=True)
     ]
-
-
-def _too_many(what: str, limit: int, option: str) -> Problem:
-    cure = f"send less at a time, or start the server with a higher {option}"
-    return Problem(TOO_LARGE, f"the request has {what}, and at most {limit:,} are taken", cure)
 
 
 def schemas(limits: Limits) -> dict[str, Any]:
