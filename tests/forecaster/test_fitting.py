@@ -91,3 +91,12 @@ def test_series_too_short_to_hold_a_window_out_are_fitted_without() -> None:
     frame = make_frame({"a": LOOKBACK + 8, "b": LOOKBACK + 8})
     model = make_forecaster(val_size=0, pad_short=True, **APART).fit(frame)
     assert (model.report_.validations, model.fitted_.scores) == ([], None)
+
+
+def test_where_only_constant_series_are_looked_at_they_have_their_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of very many series moves, and none of its windows is among those that are looked at."""
+    monkeypatch.setattr("leapts.forecaster.fitting._MOST_VALIDATION_ROWS", 1)
+    values = torch.zeros(6, 40).double()
+    values[-1] = torch.randn(40, generator=torch.Generator().manual_seed(0)).double()
+    model = make_forecaster(h=2, input_size=4, val_size=2, max_steps=2, **APART).fit(Panel.from_matrix(values))
+    assert all(math.isfinite(error) for _, error in model.report_.validations)

@@ -253,7 +253,9 @@ def _validation_windows(fitted: Fitted, panel: Panel | None) -> EveryNth | Witho
         return None
     windows = _some_windows(fitted, panel, _MOST_VALIDATION_ROWS)
     constant = fitted.scaler_for(panel).constant
-    return WithoutFutures(windows, constant) if bool(constant.any()) and not bool(constant.all()) else windows
+    # Of very many series some windows are taken, and those of all that move may not be among them.
+    judged = ~constant[windows.series_of(torch.arange(len(windows)))]
+    return WithoutFutures(windows, constant) if bool(judged.any()) and not bool(judged.all()) else windows
 
 
 def _some_windows(fitted: Fitted, panel: Panel, most_rows: int) -> EveryNth:
