@@ -17,6 +17,7 @@ from leapts_bench.__main__ import main
 from leapts_bench.fitting import fit
 from leapts_bench.peer_tables import peers
 from leapts_bench.peers import CHEAP, COSTLY, PEERS, build_peer, is_available, peer_run
+from leapts_bench.peers.dropout import PackedDropout
 from leapts_bench.peers.kernels import MergedKernels
 from leapts_bench.peers.mixing import FoldedMixing
 from leapts_bench.peers.neural import MODULES
@@ -205,6 +206,39 @@ def test_timemixer_with_folded_blocks_forecasts_and_learns_as_the_package_does(h
     folded, found = learning()
     torch.testing.assert_close(folded, plain, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.1, 0.5, 0.9, 1.0])
+def test_packed_dropout_drops_its_share_and_keeps_the_mean(probability: float) -> None:
+    torch.manual_seed(1)
+    values = torch.ones(401, 503, requires_grad=True)
+    dropout = PackedDropout(probability)
+    left = dropout(values)
+    spread = 6 * (probability * (1 - probability) / values.numel()) ** 0.5
+    assert (left == 0).double().mean().item() == pytest.approx(probability, abs=spread + 1e-5)
+    assert left.unique().numel() == (1 if probability in (0, 1) else 2)
+    if probability < 1:
+        assert left.double().mean().item() == pytest.approx(1, abs=spread / (1 - probability) + 1e-4)
+    # Neighbours share a draw of the generator, and must not share their fate.
+    pairs = torch.stack([left.flatten()[:-1] == 0, left.flatten()[1:] == 0]).double()
+    assert pairs.prod(0).mean().item() == pytest.approx(probability**2, abs=6 / values.numel() ** 0.5)
+    assert torch.equal(torch.autograd.grad(left.sum(), values)[0], left)
+    assert dropout.eval()(values) is values
+
+
+def test_tsmixer_with_packed_dropout_forecasts_as_the_package_does_and_learns_by_its_seed() -> None:
+    pytest.importorskip("neuralforecast")
+    sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": VARIATES}
+    peer = build_peer("TSMixer", SMALL["TSMixer"] | {"dropout": 0.5}, **sizes, seed=1)
+    history = torch.randn(3, VARIATES, LOOKBACK)
+    plain, names = peer.forecast(history).values, list(peer.state_dict())
+    quicken(peer)
+    assert any(isinstance(module, PackedDropout) for module in peer.modules())
+    assert list(peer.state_dict()) == names
+    assert torch.equal(peer.forecast(history).values, plain)
+    learning = [peer(history, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
+    assert torch.equal(learning[0], learning[1])
+    assert not torch.equal(learning[0], learning[2])
 
 
 def test_timemixer_that_mixes_variates_stays_as_it_is() -> None:

@@ -2,6 +2,7 @@
 
 from torch import nn
 
+from leapts_bench.peers.dropout import PackedDropout
 from leapts_bench.peers.kernels import MergedKernels
 from leapts_bench.peers.mixing import FoldedMixing, can_fold
 
@@ -10,12 +11,12 @@ def quicken(network: nn.Module) -> None:
     """Replace such blocks, wherever they are in a network; others stay as they are."""
     for parent in list(network.modules()):
         for name, child in list(parent.named_children()):
-            quicker = _quicker(child)
+            quicker = _quicker(child, parent)
             if quicker is not None:
                 setattr(parent, name, quicker)
 
 
-def _quicker(block: nn.Module) -> nn.Module | None:
+def _quicker(block: nn.Module, parent: nn.Module) -> nn.Module | None:
     """The block's stand-in; blocks go by name, since the package need not be installed."""
     match type(block).__name__:
         case "Inception_Block_V1":
@@ -23,5 +24,9 @@ def _quicker(block: nn.Module) -> nn.Module | None:
             return MergedKernels(block.kernels)
         case "PastDecomposableMixing" if can_fold(block):
             return FoldedMixing(block)
+        # TSMixer's hidden values are so many that to draw which of them stay is half of a step.
+        case "Dropout" if type(parent).__name__ == "FeatureMixing":
+            assert isinstance(block.p, float)
+            return PackedDropout(block.p)
         case _:
             return None
