@@ -6,6 +6,7 @@
     python -m leapts_bench table
     python -m leapts_bench search [DATASET ...]
     python -m leapts_bench refine DATASET ...
+    python -m leapts_bench settle DATASET ...
     python -m leapts_bench speed [POINT ...] [--threads 1 2]
     python -m leapts_bench serve [--soak SECONDS] [--examples N]
     python -m leapts_bench resilience [CAMPAIGN ...] [--seconds N]
@@ -25,7 +26,7 @@ from leapts.errors import LeapTSError
 from leapts_bench import execution, recipes, results, tables
 from leapts_bench.cluster import work_on_cluster
 from leapts_bench.peers import PEERS, is_available
-from leapts_bench.refinement import refine
+from leapts_bench.refinement import refine, settle
 from leapts_bench.runs import PeerDesign, parse_run
 from leapts_bench.search import LOG, search
 from leapts_bench.serve import measure as measure_server
@@ -52,8 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
             case "speed":
                 plan = Plan(rounds=options.rounds, budget=options.budget, is_quick=options.quick)
                 measure(options.points or list(POINTS), options.threads, plan, options.results, tell=_tell)
-            case "search" | "refine":
-                look = search if options.command == "search" else refine
+            case "search" | "refine" | "settle" as command:
+                look = {"search": search, "refine": refine, "settle": settle}[command]
                 for dataset in options.dataset:
                     look(dataset, options.results, tell=_tell)
                 recipes.write(results.read(options.results / LOG))
@@ -88,6 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     look.add_argument("dataset", nargs="*", help="none: only write the recipes anew from the log")
     near = commands.add_parser("refine", help="try the neighbours of recipes on several validation parts")
     near.add_argument("dataset", nargs="+")
+    last = commands.add_parser("settle", help="try the finalists of a short set at all its horizons")
+    last.add_argument("dataset", nargs="+")
     fast = commands.add_parser(
         "speed", help="measure speed beside the peers; best on a machine with nothing else to do"
     )
@@ -106,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     hard.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help="these alone, as the page names them")
     hard.add_argument("--seconds", type=float, default=36_000, help="to stop after; 0: only write the page anew")
     hard.add_argument("--out", type=Path, default=_ROOT / "docs" / "reliability.md")
-    for command in (run, status, table, look, near, fast, load, hard):
+    for command in (run, status, table, look, near, last, fast, load, hard):
         command.add_argument("--results", type=Path, default=_RESULTS, help="the folder of the results")
     work = commands.add_parser("work")
     work.add_argument("target", type=Path)

@@ -87,7 +87,7 @@ def validations(line: Line) -> list[Line]:
 
 
 def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
-    """The best of each set: among those judged on the most validation parts, and of these by the most seeds.
+    """The best of each set: among those judged on the most validation parts, and of these by the most trials.
 
     On M4, among those judged by the weights at their end, where there are any.
     Where lean forms of the best were tried too and cost next to nothing, the leanest is taken instead.
@@ -95,12 +95,12 @@ def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
     by_set: dict[str, list[Line]] = defaultdict(list)
     for line in trials:
         by_set[line["run"]["dataset"]].append(line)
-    return {name: _taken(_judged(by_set[name])).recipe for name in sorted(by_set)}
+    return {name: _taken(judged(by_set[name])).recipe for name in sorted(by_set)}
 
 
 def best_of(dataset: str, trials: Iterable[Line]) -> Recipe:
     """The recipe with the smallest validation error, lean or not."""
-    return min(_judged(line for line in trials if line["run"]["dataset"] == dataset), key=_rank).recipe
+    return min(judged(line for line in trials if line["run"]["dataset"] == dataset), key=_rank).recipe
 
 
 def written(trials: Iterable[Line]) -> str:
@@ -114,28 +114,35 @@ def write(trials: Iterable[Line]) -> None:
     write_file(FILE, written(trials).encode())
 
 
-class _Judgement(NamedTuple):
-    """A recipe and its trials on the same validation parts, one for each seed."""
+class Judgement(NamedTuple):
+    """A recipe and its trials on as many validation parts, one for each seed at each horizon."""
 
     recipe: Recipe
     parts: int
     trials: list[Line]
 
     @property
+    def seeds(self) -> set[int]:
+        """Those it was tried with."""
+        return {line["run"]["seed"] for line in self.trials}
+
+    @property
     def merit(self) -> float:
+        """The mean over its trials of what a search minimises."""
         return statistics.geometric_mean(merit(line) for line in self.trials)
 
 
-def _judged(trials: Iterable[Line]) -> list[_Judgement]:
-    judgements: dict[tuple[str, int], _Judgement] = {}
+def judged(trials: Iterable[Line]) -> list[Judgement]:
+    """The trials of a set by recipe and number of validation parts."""
+    judgements: dict[tuple[str, int], Judgement] = {}
     for line in trials:
         recipe, parts = _recipe(line), len(validations(line))
-        new = _Judgement(recipe, parts, [])
+        new = Judgement(recipe, parts, [])
         judgements.setdefault((recipe.model_dump_json(), parts), new).trials.append(line)
     return list(judgements.values())
 
 
-def _taken(judgements: Sequence[_Judgement]) -> _Judgement:
+def _taken(judgements: Sequence[Judgement]) -> Judgement:
     taken = min(judgements, key=_rank)
     for width, cost in LEAN_FORMS.items():
         form = taken.recipe.lean(width)
@@ -144,11 +151,11 @@ def _taken(judgements: Sequence[_Judgement]) -> _Judgement:
     return taken
 
 
-def _costs_at_most(cost: float, lean: _Judgement, taken: _Judgement) -> bool:
+def _costs_at_most(cost: float, lean: Judgement, taken: Judgement) -> bool:
     return lean.parts == taken.parts and lean.merit <= cost * taken.merit
 
 
-def _rank(judgement: _Judgement) -> tuple[bool, int, int, float]:
+def _rank(judgement: Judgement) -> tuple[bool, int, int, float]:
     # What is tested on M4 learns anew, to the end of its course: weights picked amid one show less what it will be.
     is_picked = "smape" in validations(judgement.trials[0])[0] and judgement.recipe.training.looks > 1
     return is_picked, -judgement.parts, -len(judgement.trials), judgement.merit

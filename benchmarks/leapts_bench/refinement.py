@@ -3,6 +3,9 @@
 A search draws few candidates, and on all but the shortest sets it judges them on one part, with one seed: what it finds
 may owe more to that part or seed than to its options. Here the recipe that it found is compared with those that differ
 in one option, among the options that cost a forecast next to nothing; width, depth and leaps stay as they were found.
+
+All this is at a set's middle horizon. Where a set is short, that is one more thing its choice may owe itself to, and
+`settle` tries the finalists at its other horizons as well.
 """
 
 import statistics
@@ -11,11 +14,12 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leapts.data.catalogue import find
+from leapts.data.catalogue import Dataset, find
 from leapts.errors import DataError
+from leapts_bench import results
 from leapts_bench.protocol import folds
-from leapts_bench.recipes import Recipe, merit, recipe
-from leapts_bench.search import LOG, tried
+from leapts_bench.recipes import Recipe, judged, merit, recipe
+from leapts_bench.search import LOG, is_short, middle_horizon, tried
 from leapts_bench.suites import look_back_of
 
 RUNG = "refinement"
@@ -59,25 +63,52 @@ def refine(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
         DataError: When the set has no borders to cut it by.
     """
     row = find(dataset)
-    if row.split is None:
-        raise DataError(f"{row.name} keeps its test part apart and cannot be cut into parts; search for it instead")
-    cuts = folds(row.split, _PARTS)
-    horizon, look_back = row.horizons[len(row.horizons) // 2], look_back_of(row.name)
-
-    def judged(candidate: Recipe, seeds: Sequence[int]) -> float:
-        runs = [candidate.run(row.name, input_size=look_back, horizon=horizon, seed=seed) for seed in seeds]
-        return statistics.geometric_mean(merit(tried(run, cuts, RUNG, folder / LOG)) for run in runs)
-
+    horizons = [middle_horizon(row)]
+    log = folder / LOG
     base = recipe(row.name)
-    start = judged(base, _SEEDS[:1])
+    start = _error(base, row, horizons, _SEEDS[:1], log)
     tell(f"{row.name}, the recipe: {start:.4f}")
     errors = {}
     for change in changes(base, row.series):
-        errors[change] = judged(change.applied(base), _SEEDS[:1])
+        errors[change] = _error(change.applied(base), row, horizons, _SEEDS[:1], log)
         tell(f"{row.name}, {change}: {errors[change] / start - 1:+.1%}")
     better = sorted((change for change, error in errors.items() if error < start), key=errors.__getitem__)
     for finalist in finalists(base, better):
-        tell(f"{row.name}, {len(_SEEDS)} seeds: {judged(finalist, _SEEDS):.4f} {finalist.model_dump()}")
+        error = _error(finalist, row, horizons, _SEEDS, log)
+        tell(f"{row.name}, {len(_SEEDS)} seeds: {error:.4f} {finalist.model_dump()}")
+
+
+def settle(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
+    """Try all that a short set's refinements tried with every seed at every horizon too, and log every trial.
+
+    What is reported is the average over the horizons, and on so few windows each has an order of its own.
+
+    Raises:
+        DataError: When the set is not short, or was not refined.
+    """
+    row, log = find(dataset), folder / LOG
+    if not is_short(row):
+        raise DataError(f"{row.name} is long enough to be judged at one horizon")
+    trials = [line for line in results.read(log) if line["run"]["dataset"] == row.name]
+    known = [each for each in judged(trials) if each.parts == _PARTS and each.seeds == set(_SEEDS)]
+    if not known:
+        raise DataError(f"{row.name} has no finalists to settle between; refine it first")
+    for finalist in (each.recipe for each in known):
+        error = _error(finalist, row, row.horizons, _SEEDS, log)
+        tell(f"{row.name}, {len(row.horizons)} horizons: {error:.4f} {finalist.model_dump()}")
+
+
+def _error(candidate: Recipe, row: Dataset, horizons: Sequence[int], seeds: Sequence[int], log: Path) -> float:
+    """The geometric mean over horizons, seeds and validation parts."""
+    if row.split is None:
+        raise DataError(f"{row.name} keeps its test part apart and cannot be cut into parts; search for it instead")
+    cuts, look_back = folds(row.split, _PARTS), look_back_of(row.name)
+    runs = [
+        candidate.run(row.name, input_size=look_back, horizon=horizon, seed=seed)
+        for horizon in horizons
+        for seed in seeds
+    ]
+    return statistics.geometric_mean(merit(tried(run, cuts, RUNG, log)) for run in runs)
 
 
 def changes(base: Recipe, variates: int) -> Iterator[Change]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from leapts.data.catalogue import find
+from leapts.data.catalogue import Dataset, find
 from leapts_bench import results
 from leapts_bench.execution import Cut, trial
 from leapts_bench.m4 import Earlier
@@ -65,11 +65,10 @@ _EARLIER: dict[str, Sequence[Cut]] = {"M4-Yearly": [Earlier(0), Earlier(1), Earl
 def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
     """Search for a recipe, and log every trial."""
     row = find(dataset)
-    horizon = row.horizons[len(row.horizons) // 2]
+    horizon = middle_horizon(row)
     look_back = look_back_of(row.name)
     log = folder / LOG
-    short = row.length is not None and row.length < _SHORT
-    cuts = folds(row.split, _FOLDS_OF_SHORT) if short and row.split is not None else _EARLIER.get(row.name, [])
+    cuts = folds(row.split, _FOLDS_OF_SHORT) if is_short(row) and row.split is not None else _EARLIER.get(row.name, [])
     ragged = row.split is None
     survivors = ragged_candidates() if ragged else candidates(row.name, row.series)
     taken = _RAGGED_SURVIVORS if ragged else _SURVIVORS
@@ -92,6 +91,16 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
             lean = winner.lean(width)
             line = tried(lean.run(row.name, input_size=look_back, horizon=horizon, seed=1), cuts, rung, log)
             tell(f"{row.name}, lean form of the best: {merit(line):.4f} {lean.model.options}")
+
+
+def is_short(row: Dataset) -> bool:
+    """Whether a set has so few steps that one validation part is too little to judge by."""
+    return row.length is not None and row.length < _SHORT
+
+
+def middle_horizon(row: Dataset) -> int:
+    """The horizon that recipes are looked for at."""
+    return row.horizons[len(row.horizons) // 2]
 
 
 def tried(run: Run, cuts: Sequence[Cut], rung: int | str, log: Path) -> results.Line:

@@ -9,7 +9,7 @@ from leapts.errors import DataError
 from leapts_bench import refinement, results, search
 from leapts_bench.execution import Cut
 from leapts_bench.recipes import Recipe, chosen
-from leapts_bench.refinement import Change, changes, finalists, refine
+from leapts_bench.refinement import Change, changes, finalists, refine, settle
 from leapts_bench.runs import LeapTSDesign, Run
 from leapts_bench.search import LOG, candidates
 
@@ -122,6 +122,31 @@ def test_a_refinement_that_was_stopped_repeats_no_trial(folder: Path, monkeypatc
     refine("ETTh2", folder, tell=lambda _: None)
     assert [run.key for run in runs] == [line["key"] for line in lines[7:]]
     assert results.read(folder / LOG) == lines
+
+
+def test_a_short_set_is_settled_by_all_its_horizons_and_not_by_the_middle_one_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ILI has the horizons 12, 18, 24 and 36; what is best at 24 is the worse one at the three others."""
+    runs = _pretend(monkeypatch, lambda run: run.training.batch_size ** (-1 if run.horizon == 24 else 1))
+    refine("ILI", folder, tell=lambda _: None)
+    assert {run.horizon for run in runs} == {24}
+    larger = BASE.training.model_copy(update={"batch_size": BASE.training.batch_size * 2})
+    assert chosen(results.read(folder / LOG))["ILI"] == Recipe(model=BASE.model, training=larger)
+    runs.clear()
+    settle("ILI", folder, tell=lambda _: None)
+    assert {(run.horizon, run.seed) for run in runs} == {
+        (horizon, seed) for horizon in (12, 18, 36) for seed in (1, 2, 3)
+    }
+    assert {run.training.batch_size for run in runs} == {BASE.training.batch_size, larger.batch_size}
+    assert chosen(results.read(folder / LOG))["ILI"] == BASE
+
+
+def test_what_cannot_be_settled_is_refused(folder: Path) -> None:
+    with pytest.raises(DataError, match="ETTh2 is long enough"):
+        settle("ETTh2", folder, tell=lambda _: None)
+    with pytest.raises(DataError, match="refine it first"):
+        settle("ILI", folder, tell=lambda _: None)
 
 
 def test_more_seeds_count_before_a_smaller_error_of_fewer() -> None:
