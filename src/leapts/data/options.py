@@ -24,6 +24,7 @@ class PanelOptions:
         layout: `long` (one row for each series and stamp), `wide` (one column for each series) or `auto`:
             wide when there is neither an id nor a target column.
         freq: The frequency; found from the stamps if left out.
+        is_fitted: Whether the frequency is a fitted model's own, which data are brought to and nobody can pass.
         fill: What to do with gaps, NaN and infinities: nothing (they are errors), `interpolate`, `ffill`, or
             a number.
         duplicates: What to do with rows that repeat a series and stamp.
@@ -37,6 +38,7 @@ class PanelOptions:
     target_col: str = "y"
     layout: Layout = "auto"
     freq: str | int | None = None
+    is_fitted: bool = False
     fill: Fill | None = None
     duplicates: Duplicates = "error"
     time: Time = "calendar"

@@ -20,6 +20,8 @@ from leapts.wording import counted, quoted, stamp_text
 LARGEST_VALUE = 1e30  # squares of values beyond this leave float32 once scaled badly, and are no measurement
 MOST_FILLING = 20  # filling may multiply the rows by this, and no more
 
+_BRING_TO_MODEL = "bring the data to this frequency, at which the model was fitted, or fit again"
+
 Index = npt.NDArray[np.int64]
 
 
@@ -38,7 +40,7 @@ def panel_from_table(table: Table, options: PanelOptions) -> Panel:
     columns = columns_of(table, options)
     rows = _in_order(columns, table, options)
     freq = _frequency(rows, table, options)
-    rows = _placed(rows, freq, table)
+    rows = _placed(rows, freq, table, options)
     values, carried, offsets, lost = _complete(rows, freq, table, options)
     _refuse_huge(values, offsets, rows, table)
     first = np.resize(rows.stamps[rows.offsets[:-1]], len(rows.names))
@@ -168,13 +170,12 @@ def _frequency(rows: _Rows, table: Table, options: PanelOptions) -> str | int:
     is_calendar = parse_frequency(options.freq).clock != "steps"
     if is_calendar != (rows.stamps.dtype.kind == "M"):
         have, want = ("integer steps", "an integer") if is_calendar else ("dates", "a pandas alias such as 'D'")
-        raise DataError(
-            f"{table.name}: freq={quoted(options.freq)} does not fit a time column of {have}; pass freq as {want}"
-        )
+        cure = _BRING_TO_MODEL if options.is_fitted else f"pass freq as {want}"
+        raise DataError(f"{table.name}: freq={quoted(options.freq)} does not fit a time column of {have}; {cure}")
     return options.freq
 
 
-def _placed(rows: _Rows, freq: str | int, table: Table) -> _Rows:
+def _placed(rows: _Rows, freq: str | int, table: Table, options: PanelOptions) -> _Rows:
     """Finds each row's step within its series, and refuses stamps that fall between the steps."""
     first = np.repeat(rows.stamps[rows.offsets[:-1]], np.diff(rows.offsets))
     positions = positions_of(rows.stamps, first, freq, rows.zone)
@@ -186,22 +187,23 @@ def _placed(rows: _Rows, freq: str | int, table: Table) -> _Rows:
         raise DataError(
             f"{table.name}: freq={quoted(freq)} does not fit {rows.series_at(row)}: {rows.stamp(row)} at "
             f"{place} is not a whole number of steps after {start} ({counted(len(off), 'row')} in all do not "
-            f"fit); {_other_frequency(rows, freq)}, or number the steps 1, 2, 3"
+            f"fit); {_other_frequency(rows, freq, options)}"
+            f"{'' if options.is_fitted else ', or number the steps 1, 2, 3'}"
         )
     return replace(rows, positions=positions)
 
 
-def _other_frequency(rows: _Rows, freq: str | int) -> str:
+def _other_frequency(rows: _Rows, freq: str | int, options: PanelOptions) -> str:
     """The cure for a wrong frequency, with the right one when the stamps tell."""
     try:
         likely = infer_frequency(rows.stamps, rows.offsets[:-1], rows.zone)
     except DataError:
         likely = freq
     if likely != freq:
-        return f"pass freq={quoted(likely)}, as the stamps look"
+        return _BRING_TO_MODEL if options.is_fitted else f"pass freq={quoted(likely)}, as the stamps look"
     if rows.zone == "UTC":  # as text with offsets is taken, which may change between summer and winter
         return "write local times without their offsets from UTC, or give a column of one time zone"
-    return "pass the freq= the stamps have"
+    return _BRING_TO_MODEL if options.is_fitted else "pass the freq= the stamps have"
 
 
 def _complete(
@@ -223,7 +225,7 @@ def _complete(
         if missing.any():
             _refuse_missing(missing, rows, table)
         if gaps.any():
-            _refuse_gaps(gaps, rows, freq, table)
+            _refuse_gaps(gaps, rows, freq, table, options)
         return values, None, offsets, none_lost
     if gaps.any():
         total = (int(gaps.sum()) + len(rows.stamps)) * width
@@ -231,7 +233,8 @@ def _complete(
         if total > (most if options.most_values is None else min(most, options.most_values)):
             raise DataError(
                 f"{table.name}: filling the gaps at freq={quoted(freq)} would make {total:,} values of "
-                f"{values.size:,}; check the stamps (first {rows.stamp(0)}), or pass a longer freq="
+                f"{values.size:,}; check the stamps (first {rows.stamp(0)}), or "
+                f"{_BRING_TO_MODEL if options.is_fitted else 'pass a longer freq='}"
             )
         values, offsets = spread(values, offsets, np.tile(rows.positions, width))
         missing = ~np.isfinite(values)
@@ -270,7 +273,7 @@ def _refuse_missing(missing: npt.NDArray[np.bool_], rows: _Rows, table: Table) -
     )
 
 
-def _refuse_gaps(gaps: Index, rows: _Rows, freq: str | int, table: Table) -> None:
+def _refuse_gaps(gaps: Index, rows: _Rows, freq: str | int, table: Table, options: PanelOptions) -> None:
     assert rows.positions is not None
     group = int((gaps > 0).argmax())
     start, stop = rows.offsets[group], rows.offsets[group + 1]
@@ -283,7 +286,7 @@ def _refuse_gaps(gaps: Index, rows: _Rows, freq: str | int, table: Table) -> Non
     raise DataError(
         f"{table.name}: {rows.series_at(int(start))} has no row for {stamp_text(absent[0], rows.zone)} "
         f"({gaps[group]:,} of {positions[-1] + 1:,} steps are missing at freq={quoted(freq)}{also}); "
-        f"add them, pass fill='ffill', 'interpolate' or a number{holidays}, or {_other_frequency(rows, freq)}"
+        f"add them, pass fill='ffill', 'interpolate' or a number{holidays}, or {_other_frequency(rows, freq, options)}"
     )
 
 

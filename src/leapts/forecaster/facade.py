@@ -351,6 +351,7 @@ class LeapTS:
             target_col=given.target_col,
             layout=given.layout,
             freq=given.freq if freq is None else freq,
+            is_fitted=freq is not None,
             fill=given.fill,
             duplicates=given.duplicates,
         )

@@ -136,6 +136,7 @@ def _panel(content: bytes, served: Served, columns: Columns, limits: Limits) -> 
         target_col=columns.target_col or model.target_col,
         layout=columns.layout,
         freq=served.arrays.fitted.tail.freq,
+        is_fitted=True,
         fill=model.fill,
         duplicates=model.duplicates,
         most_values=limits.body // 2,  # more than the largest table could spell out
