@@ -564,6 +564,17 @@ def test_row_numbers_are_not_taken_for_a_series(tmp_path: Path) -> None:
         read_panel(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "series"),
+    [("ds,a,b,\n2024-01-01,1,2,\n2024-01-02,3,4,\n", ("a", "b")), ("ds,y,\n2024-01-01,1,\n2024-01-02,2,\n", ("y",))],
+)
+def test_a_comma_at_the_end_of_every_line_makes_no_column(tmp_path: Path, text: str, series: tuple[str, ...]) -> None:
+    panel = read_panel(csv(tmp_path, text))
+    assert (panel.series, panel.unused) == (series, ())
+    with pytest.raises(DataError, match="column ''"):
+        read_panel(csv(tmp_path, "ds,a,b,\n2024-01-01,1,2,\n2024-01-02,3,4,5\n"))
+
+
 def test_the_only_column_of_stamps_is_the_time_column(tmp_path: Path) -> None:
     panel = read_panel(csv(tmp_path, "a,Datum\n1,2024-01-01\n2,2024-01-02\n"))
     assert (panel.series, panel.style.time_col) == (("a",), "Datum")

@@ -69,7 +69,7 @@ def _long(table: Table, options: PanelOptions) -> Columns:
     time = _time(table, options, options.time_col)
     values = number_column(table, options.target_col)[None]
     used = {options.id_col, options.time_col, options.target_col}
-    unused = tuple(name for name in table.columns if name not in used)
+    unused = tuple(name for name in table.columns if name not in used and not _is_blank(table, name))
     return Columns(names, codes, time, values, options.time_col, is_wide=False, unused=unused)
 
 
@@ -131,7 +131,7 @@ def _wide(table: Table, options: PanelOptions) -> Columns:
     if time_col is None:
         _require(table, "time_col", options.time_col)
         raise AssertionError("unreachable: the time column is there")
-    names = tuple(name for name in table.columns if name != time_col)
+    names = tuple(name for name in table.columns if name != time_col and not _is_blank(table, name))
     if not names:
         raise DataError(f"{table.name} has only the time column {quoted(time_col)}; add one column for each series")
     for name in names:
@@ -147,6 +147,11 @@ def _wide(table: Table, options: PanelOptions) -> Columns:
             raise DataError(f"{table.name}: column {quoted(name)} holds row numbers, not a series; drop it")
     codes = np.zeros(len(table), dtype=np.int32)
     return Columns(names, codes, _time(table, options, time_col), values, time_col, is_wide=True)
+
+
+def _is_blank(table: Table, name: str) -> bool:
+    """Whether a column has neither a name nor a value, as a comma at the end of every line leaves it."""
+    return not name and table.column(name).null_count == len(table)
 
 
 def _counted(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
