@@ -59,6 +59,15 @@ def test_a_constant_series_has_deviation_one() -> None:
     assert scaler.transform(panel).abs().max() < 1e-6
 
 
+@pytest.mark.parametrize("length", [2, 60, 1000])
+def test_a_series_that_was_standardised_before_is_not_taken_for_constant(length: int) -> None:
+    noise = np.random.default_rng(length).normal(size=(200, length))
+    standardised = (noise - noise.mean(1, keepdims=True)) / noise.std(1, keepdims=True)
+    scaler = Scaler.fit(panel_of([*standardised.tolist(), [3.0] * length]))
+    assert scaler.constant.tolist() == [False] * 200 + [True]
+    np.testing.assert_allclose(scaler.deviation, 1, rtol=1e-12)
+
+
 def test_small_noise_on_a_large_level_survives() -> None:
     noise = np.random.default_rng(0).normal(size=200)
     panel = panel_of([list(1e9 + noise)])

@@ -14,6 +14,7 @@ from leapts import LeapTS
 from leapts.data.panel import Panel
 from leapts.data.windows import Windows
 from leapts.errors import DataError
+from leapts.forecaster.fitted import Fitted
 from leapts.forecaster.fitting import _some_windows, _step
 from tests.forecaster.frames import APART, JOINT, LOOKBACK, make_forecaster, make_frame
 
@@ -100,3 +101,82 @@ def test_where_only_constant_series_are_looked_at_they_have_their_say(monkeypatc
     values[-1] = torch.randn(40, generator=torch.Generator().manual_seed(0)).double()
     model = make_forecaster(h=2, input_size=4, val_size=2, max_steps=2, **APART).fit(Panel.from_matrix(values))
     assert all(math.isfinite(error) for _, error in model.report_.validations)
+
+
+@pytest.mark.parametrize("val_size", [None, 0])
+def test_an_update_measures_a_series_that_did_not_move_before(val_size: int | None) -> None:
+    """By no deviation at all its thousands would be the whole loss, and the others would not be learned."""
+    frame = _with_a_late_mover(100, jump=5000.0)
+    early = frame.groupby("unique_id").head(60)
+    model = make_forecaster(val_size=12, **APART).fit(early)
+    assert model.fitted_.scaler.constant.tolist() == [False, False, True]
+    model.val_size = val_size
+    known = model.fitted_.scaler
+    model.update(frame, max_steps=20)
+    scaler = model.fitted_.scaler
+    assert not scaler.constant.any()
+    assert float(scaler.deviation[2]) > 1000
+    assert torch.equal(scaler.deviation[:2], known.deviation[:2])
+    assert torch.equal(scaler.mean[:2], known.mean[:2])
+    # Sums of losses before and after say nothing of each other, but without a measure they are in the thousands.
+    assert max(loss for _, loss in model.report_.losses) < 10
+    widths = model.predict(level=[80]).groupby("unique_id").last().eval("`LeapTS-hi-80` - `LeapTS-lo-80`")
+    assert 10 < widths["c"] < 50_000
+
+
+def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
+    """Every other six of twelve steps are missing, and the last is there."""
+    place = frame.groupby("unique_id").cumcount(ascending=False)
+    return frame[place % 12 < 6]
+
+
+def test_no_held_out_window_sees_what_came_after_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interpolation draws a line to it. By that, forecasts from within a gap look better than any could be."""
+    seen: list[torch.Tensor] = []
+    original = Fitted.windows
+
+    def watched(self: Fitted, panel: Panel) -> object:
+        seen.append(panel.values)
+        return original(self, panel)
+
+    monkeypatch.setattr(Fitted, "windows", watched)
+    frame = _with_gaps(make_frame({"a": 240}))
+    model = make_forecaster(val_size=60, fill="interpolate", max_steps=2, **APART).fit(frame)
+    model.update(frame, max_steps=2)
+    model.calibrate(frame)
+    learned = {len(values): values for values in seen if len(values) not in (60 + LOOKBACK, 234)}
+    held_out = [values for values in seen if len(values) in (60 + LOOKBACK, 234)]
+    assert len(held_out) == 5  # choosing weights and measuring twice, and measuring anew
+    for values in held_out:
+        assert (values.unfold(0, 7, 1).std(1) == 0).any()  # the last value before a gap, all through it
+    for values in learned.values():
+        assert not (values.unfold(0, 7, 1).std(1) == 0).any()
+
+
+@pytest.mark.parametrize("hour", ["02:00", "02:30"])
+def test_no_stamp_is_moved_because_the_first_one_was(hour: str) -> None:
+    """Daylight saving skips the hour on 10 March. A look-back or a window that begins there keeps its hour."""
+    days = pd.date_range("2024-01-01", "2024-03-16")
+    walls = pd.DatetimeIndex([day + pd.Timedelta(f"{hour}:00") for day in days])
+    stamps = walls.tz_localize("America/New_York", nonexistent="shift_forward")
+    frame = pd.DataFrame({"ds": stamps, "y": np.sin(np.arange(len(stamps)))})
+    model = make_forecaster(h=7, input_size=7, val_size=0, max_steps=1).fit(frame)
+    ahead = model.predict()["ds"]
+    assert set(ahead.dt.strftime("%H:%M")) == {hour}
+    assert ahead.equals(model.predict(frame)["ds"])
+    past = model.cross_validation(frame)
+    assert past["ds"].tolist() == stamps[-7:].tolist()
+    assert set(past["cutoff"]) == {stamps[-8]}
+
+
+def test_windows_of_a_back_test_see_the_same_whatever_came_long_before() -> None:
+    frame = make_frame({"a": 90, "b": 120})
+    model = make_forecaster(val_size=0, max_steps=3, **APART)
+    fitted: list[LeapTS] = []
+    past = model.cross_validation(frame, n_windows=3, step_size=2, on_fit=fitted.append)
+    for cutoff, part in past.groupby("cutoff"):
+        known = frame[frame["ds"] <= cutoff].groupby("unique_id").tail(LOOKBACK)
+        names = part["unique_id"].unique()
+        wanted = fitted[0].predict(known[known["unique_id"].isin(names)])
+        np.testing.assert_allclose(part["LeapTS"], wanted["LeapTS"], rtol=1e-6)
+        assert part["ds"].tolist() == wanted["ds"].tolist()

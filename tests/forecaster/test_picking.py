@@ -48,3 +48,18 @@ def test_a_look_back_of_one_value_is_taken_as_it_is() -> None:
     panel = read_panel(pd.DataFrame({"ds": pd.date_range("2024-01-01", periods=60), "y": range(60)}))
     picked = pick_options(panel, 3, input_size=1, val_size=None, model={}, training={})
     assert picked.model.normalization == "none"
+
+
+def test_a_batch_is_for_the_windows_to_come_and_padded_ones_count() -> None:
+    rows = [(name, step, step % 5) for name in range(200) for step in range(21)]
+    panel = read_panel(pd.DataFrame(rows, columns=["unique_id", "ds", "y"]))
+    model = {"mixing": "none"}
+    options = {"input_size": 24, "val_size": 3, "model": model, "training": {}}
+    picked = pick_options(panel, 3, **options, pad_short=True)
+    reasons = {pick.name: pick.reason for pick in picked.picks}
+    assert reasons["max_steps"].startswith("20 times over 200 windows")
+    # A fit takes no more than there are; an update with more data takes as many as these.
+    assert picked.training.batch_size == 512
+    lone = pick_options(panel.select([0]), 3, **{**options, "input_size": 12})
+    assert {pick.name: pick.reason for pick in lone.picks}["max_steps"].startswith("20 times over 4 windows")
+    assert lone.training.batch_size == 512

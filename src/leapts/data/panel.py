@@ -173,15 +173,15 @@ class Panel:
         positions = _steps_within(lengths)
         return stamps_at(np.repeat(self.first, lengths.numpy()), positions.numpy(), self.freq, self.zone)
 
-    def last(self) -> Stamps:
-        """Each series' last stamp."""
-        steps = (self.lengths - 1).clamp(min=0).numpy()
+    def last(self, *, back: int = 0) -> Stamps:
+        """Each series' last stamp; so many steps back, its last at that time."""
+        steps = (self.lengths - 1 - back).clamp(min=0).numpy()
         return stamps_at(self.first, steps, self.freq, self.zone)
 
-    def future(self, h: int) -> npt.NDArray[np.generic]:
-        """The `h` stamps that follow each series, as [series, h]."""
+    def future(self, h: int, *, back: int = 0) -> npt.NDArray[np.generic]:
+        """The `h` stamps that follow each series, or its end so many steps back, as [series, h]."""
         # Counted from the first: the last may have been moved by daylight saving, and those after it are not.
-        steps = (self.lengths - 1).clamp(min=0).numpy()[:, None] + np.arange(1, h + 1)
+        steps = (self.lengths - 1 - back).clamp(min=0).numpy()[:, None] + np.arange(1, h + 1)
         return stamps_at(np.repeat(self.first, h), steps.reshape(-1), self.freq, self.zone).reshape(len(self), h)
 
     def _ranges(self, begin: Int64[Tensor, " series"], end: Int64[Tensor, " series"]) -> "Panel":

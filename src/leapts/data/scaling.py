@@ -1,5 +1,6 @@
 """Standardising each series by the mean and deviation of its training part."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -25,7 +26,7 @@ class Scaler:
 
     @property
     def constant(self) -> Bool[Tensor, " series"]:
-        """Which series have no deviation to count in. One that deviates by exactly 1 is not told from them."""
+        """Which series have no deviation to count in."""
         return self.deviation == 1
 
     @classmethod
@@ -50,7 +51,15 @@ class Scaler:
         centred.div_(row_by_row(unit, lengths))
         deviation = _segment_mean(centred.square_(), panel.offsets).sqrt() * unit
         constant = deviation <= FLAT * mean.abs()
-        return cls(mean, torch.where(constant, 1.0, deviation))
+        # A deviation of 1 is the mark of constant series. Whose is just that, as of what was standardised before, has
+        # the next number.
+        own = torch.where(deviation == 1, math.nextafter(1.0, 2.0), deviation)
+        return cls(mean, torch.where(constant, 1.0, own))
+
+    def where_constant(self, other: "Scaler") -> "Scaler":
+        """The same, with another's measure of the series that had been constant."""
+        mean = torch.where(self.constant, other.mean, self.mean)
+        return Scaler(mean, torch.where(self.constant, other.deviation, self.deviation))
 
     def from_last_values(self, panel: Panel) -> "Scaler":
         """The same deviations, counted from each series' last value: for windows whose level does not matter.

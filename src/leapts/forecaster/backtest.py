@@ -1,6 +1,6 @@
 """Forecasting the past as if it were not known yet."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -17,11 +17,9 @@ Columns = dict[str, np.ndarray[Any, Any]]
 CUTOFF = "cutoff"  # the column of a back-test's cutoffs
 
 
-def cutoffs(panel: Panel, h: int, n_windows: int, step: int) -> Iterator[tuple[Panel, Panel]]:
-    """For each window, the earliest first: what is known at its cutoff, and the `h` steps ahead of it."""
-    for window in range(n_windows):
-        after = step * (n_windows - 1 - window)
-        yield panel.head(-(h + after)), panel.tail(h + after).head(h)
+def cutoffs(h: int, n_windows: int, step: int) -> range:
+    """For each window, the earliest first, how many steps of every series come after its cutoff."""
+    return range(h + step * (n_windows - 1), h - 1, -step)
 
 
 def backtest(
@@ -41,15 +39,16 @@ def backtest(
     """
     fitted: Fitted | None = None
     stamps, blocks = [], list[Columns]()
-    for known, ahead in cutoffs(panel, h, n_windows, step):
+    for back in cutoffs(h, n_windows, step):
         if fitted is None or refit:
-            fitted = fit(known)
-        forecast = fitted.forecast(known)
-        stamps.append(ahead.stamps())
+            fitted = fit(panel.head(-back))
+        # A forecast looks no further back: to copy all that is known for each would cost as much as there are windows.
+        forecast = fitted.forecast(panel.slice(-back - fitted.config.input_size, -back))
+        stamps.append(panel.future(h, back=back).reshape(-1))
         blocks.append(
             {
-                CUTOFF: np.repeat(known.last(), h),
-                panel.style.target_col: ahead.values.numpy(),
+                CUTOFF: np.repeat(panel.last(back=back), h),
+                panel.style.target_col: panel.slice(-back, h - back or None).values.numpy(),
                 **{name: values.reshape(-1) for name, values in columns(fitted, forecast).items()},
             }
         )

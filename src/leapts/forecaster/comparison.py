@@ -98,8 +98,8 @@ def compare(
     for baseline in baselines:
         started = time.perf_counter()
         # Cut anew for each: kept, the histories of all windows would be as many times the data.
-        windows = cutoffs(panel, model.h, n_windows, step_size or model.h)
-        parts = [baseline.forecast(known.values, known.offsets, model.h) for known, _ in windows]
+        windows = (panel.head(-back) for back in cutoffs(model.h, n_windows, step_size or model.h))
+        parts = [baseline.forecast(known.values, known.offsets, model.h) for known in windows]
         # The frame goes series by series, and in each from cutoff to cutoff.
         values = torch.stack(parts, dim=1).reshape(-1).numpy()
         seconds[baseline.name] = time.perf_counter() - started

@@ -216,7 +216,7 @@ class LeapTS:
         return frame, coverage_reached(frame, _listed("level", level), self.alias, panel.style.target_col)
 
     def update(self, df: Any, *, max_steps: int | None = None, progress: Progress | None = None) -> Self:
-        """Go on training from the present weights on newer data; the scaling of known series stays.
+        """Go on training from the present weights on newer data; the scaling of known series stays, if they had moved.
 
         The end of every series is held out as by `fit`, to choose the weights and measure the intervals by.
 
@@ -243,7 +243,7 @@ class LeapTS:
                 series needs one in each.
         """
         fitted = self._require_fitted()
-        panel = fitted.accepted(self._read(df, freq=fitted.tail.freq))
+        panel = fitted.accepted(self._read(df, freq=fitted.tail.freq).without_lookahead())
         self._fitted = replace(fitted, scores=calibrated(fitted, panel))
         return self
 

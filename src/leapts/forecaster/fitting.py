@@ -17,7 +17,7 @@ from leapts.core import LeapTSModel, cluster_variates
 from leapts.data.frequency import seasonal_period
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
-from leapts.data.splits import split_by_sizes
+from leapts.data.splits import PanelSplit, split_by_sizes
 from leapts.data.validation import require_length
 from leapts.data.windows import EveryNth, WithoutFutures
 from leapts.errors import ConfigError, TrainingError
@@ -83,13 +83,14 @@ def fit_panel(
         val_size=options.val_size,
         model=options.model,
         training=options.training,
+        pad_short=options.pad_short,
     )
     if not options.pad_short:
         needed = picked.model.input_size + options.h + picked.val_size
         purpose = f"one window ({picked.model.input_size} + {options.h} steps"
         purpose += f" and {picked.val_size} held out)" if picked.val_size else ")"
         require_length(panel, needed, purpose)
-    split = split_by_sizes(panel, val_size=picked.val_size, test_size=0, input_size=picked.model.input_size)
+    split = _split(panel, picked.val_size, picked.model.input_size)
     fitted = _untrained(panel, split.train, picked, options)
     if workers.size > 1:
         require_same(workers, bytes.fromhex(_fingerprint(panel, picked)))
@@ -146,11 +147,14 @@ def continue_fit(
     model.load_state_dict(fitted.model.state_dict())
     lookback = fitted.config.input_size
     held_out = _held_out_by_update(fitted, panel, val_size)
-    split = split_by_sizes(panel, val_size=held_out.value, test_size=0, input_size=lookback)
+    split = _split(panel, held_out.value, lookback)
+    known = fitted.scaler_for(split.train)
+    # What did not move at the fit, a new product perhaps, was measured by nothing, and may since outweigh all others.
+    scaler = known.where_constant(Scaler.fit(split.train))
     updated = replace(
         fitted,
         model=model,
-        scaler=fitted.scaler_for(split.train),
+        scaler=scaler,
         tail=tail_of(panel, lookback),
         picks=(
             *(pick for pick in fitted.picks if pick.name != held_out.name),
@@ -162,10 +166,16 @@ def continue_fit(
     updated = replace(updated, report=report)
     if validation is not None:
         return replace(updated, scores=calibrated(updated, split.val))
-    if fitted.scores is None or fitted.has_series_of(panel):
+    if fitted.scores is None or (fitted.has_series_of(panel) and torch.equal(scaler.deviation, known.deviation)):
         return updated
-    # Scores of single series go by the places of the fit; for others, those of all of them together remain.
+    # Scores of single series go by the places and units of the fit; for others, those of all of them together remain.
     return replace(updated, scores=fitted.scores.of_last_group())
+
+
+def _split(panel: Panel, val_size: int, input_size: int) -> PanelSplit:
+    """What to learn from and what to judge by, where nothing in a gap may show what came after it."""
+    split = split_by_sizes(panel, val_size=val_size, test_size=0, input_size=input_size)
+    return split._replace(val=split.val.without_lookahead())
 
 
 def _held_out_by_update(fitted: Fitted, panel: Panel, given: int | None) -> Pick:

@@ -49,6 +49,7 @@ def pick_options(
     val_size: int | None,
     model: Mapping[str, Any],
     training: Mapping[str, Any],
+    pad_short: bool = False,
 ) -> Picked:
     """Complete what the user gave.
 
@@ -59,6 +60,7 @@ def pick_options(
         val_size: Steps at the end of every series to validate on, if given.
         model: Further options of the model, as given.
         training: Options of the training, as given.
+        pad_short: Whether a series shorter than a window makes one.
     """
     for name in ("h", "input_size"):
         if name in model:
@@ -75,7 +77,7 @@ def pick_options(
     lookback = chooser.given_or("input_size", input_size, *_input_size(panel, h, shortest - val))
     options: dict[str, Any] = {"h": h, "input_size": lookback, **model}
     known = panel.head(-val) if val else panel
-    windows = int((known.lengths - lookback - h + 1).clamp(min=0).sum())
+    windows = _windows(known, lookback, h, pad_short=pad_short)
 
     options["hidden_size"] = chooser.given_or("hidden_size", model.get("hidden_size"), *_hidden_size(known))
     options["normalization"] = chooser.given_or(
@@ -101,7 +103,7 @@ def pick_options(
     steps = round(min(max(steps_wanted, _FEWEST_STEPS), _MOST_STEPS))
     chosen = {
         "batch_size": chooser.given_or(
-            "batch_size", training.get("batch_size"), min(batch, max(count, 1)), f"about {_ROWS_A_STEP} rows a step"
+            "batch_size", training.get("batch_size"), batch, f"about {_ROWS_A_STEP} rows a step, or all there are"
         ),
         "max_steps": chooser.given_or(
             "max_steps",
@@ -148,6 +150,13 @@ def pick_val_size(shortest: int, h: int) -> tuple[int, str]:
     if shortest > 3 * h:
         return h, "one horizon: the shortest series has no room for more"
     return 0, f"the shortest series has {shortest} values: too few to hold any out"
+
+
+def _windows(panel: Panel, lookback: int, h: int, *, pad_short: bool) -> int:
+    """How many windows of single series there are to learn from."""
+    room = panel.lengths - lookback - h
+    padded = (room < 0) & (panel.lengths > h) if pad_short else torch.zeros_like(room, dtype=torch.bool)
+    return int(((room + 1).clamp(min=0) + padded).sum())
 
 
 def _input_size(panel: Panel, h: int, shortest: int) -> tuple[int, str]:

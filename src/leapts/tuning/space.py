@@ -36,7 +36,13 @@ class Space:
         """
         given = dict(model.model or {})
         picked = pick_options(
-            panel, model.h, input_size=model.input_size, val_size=model.val_size, model=given, training={}
+            panel,
+            model.h,
+            input_size=model.input_size,
+            val_size=model.val_size,
+            model=given,
+            training={},
+            pad_short=model.pad_short,
         )
         if picked.val_size == 0:
             raise ConfigError(
