@@ -4,9 +4,10 @@ import pandas as pd
 import pytest
 
 from leapts.config import TrainingConfig
+from leapts.data.panel import Panel
 from leapts.data.validation import read_panel
 from leapts.errors import ConfigError
-from leapts.forecaster.picking import Pick, pick_options
+from leapts.forecaster.picking import Pick, Picked, pick_options
 
 HALF = "half of what the shortest series has beside the horizon (300 would be better)"
 
@@ -53,13 +54,14 @@ def test_a_look_back_of_one_value_is_taken_as_it_is() -> None:
 def test_a_batch_is_for_the_windows_to_come_and_padded_ones_count() -> None:
     rows = [(name, step, step % 5) for name in range(200) for step in range(21)]
     panel = read_panel(pd.DataFrame(rows, columns=["unique_id", "ds", "y"]))
-    model = {"mixing": "none"}
-    options = {"input_size": 24, "val_size": 3, "model": model, "training": {}}
-    picked = pick_options(panel, 3, **options, pad_short=True)
-    reasons = {pick.name: pick.reason for pick in picked.picks}
-    assert reasons["max_steps"].startswith("20 times over 200 windows")
-    # A fit takes no more than there are; an update with more data takes as many as these.
-    assert picked.training.batch_size == 512
-    lone = pick_options(panel.select([0]), 3, **{**options, "input_size": 12})
-    assert {pick.name: pick.reason for pick in lone.picks}["max_steps"].startswith("20 times over 4 windows")
-    assert lone.training.batch_size == 512
+
+    def pick(panel: Panel, input_size: int, *, pad_short: bool) -> Picked:
+        model = {"mixing": "none"}
+        return pick_options(panel, 3, input_size=input_size, val_size=3, model=model, training={}, pad_short=pad_short)
+
+    padded, lone = pick(panel, 24, pad_short=True), pick(panel.select([0]), 12, pad_short=False)
+    for picked, windows in ((padded, 200), (lone, 4)):
+        reasons = {pick.name: pick.reason for pick in picked.picks}
+        assert reasons["max_steps"].startswith(f"20 times over {windows} windows")
+        # A fit takes no more than there are; an update with more data takes as many as these.
+        assert picked.training.batch_size == 512
