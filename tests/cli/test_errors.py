@@ -165,12 +165,13 @@ def test_what_an_engine_cannot_heed_is_refused(leapts: Leapts, data: Path, model
         ["predict", "--trace", "config.json"],
         ["report", "-o", "r.html"],
         ["export", "--out", "m.onnx"],
+        ["analyse", "--plot", "x.png"],
     ],
 )
 def test_nothing_is_written_into_a_models_folder(leapts: Leapts, data: Path, model: Path, arguments: list[str]) -> None:
     command, option, name = arguments
     before = {path.name: path.read_bytes() for path in model.iterdir()}
-    result = leapts(command, model, *([data] if command == "report" else []), option, model / name)
+    result = leapts(command, model, *([data] if command in ("report", "analyse") else []), option, model / name)
     assert (result.code, "is inside the model's folder" in result.error_line) == (2, True)
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
 
@@ -179,6 +180,9 @@ def test_streams_may_be_closed_and_full(leapts: Leapts, model: Path, monkeypatch
     listing = f"{shlex.quote(sys.executable)} -m leapts datasets list"
     closed = subprocess.run(["sh", "-c", f"{listing} >&-"], capture_output=True, text=True, check=False)
     assert (closed.returncode, closed.stderr) == (0, "")
+    missing = f"{shlex.quote(sys.executable)} -m leapts fit nothing.csv --horizon 2 --out nowhere"
+    deaf = subprocess.run(["sh", "-c", f"{missing} 2>&-"], capture_output=True, text=True, check=False)
+    assert (deaf.returncode, deaf.stdout) == (2, "")
     if Path("/dev/full").exists():
         full = subprocess.run(["sh", "-c", f"{listing} > /dev/full"], capture_output=True, text=True, check=False)
         assert (full.returncode, full.stderr) == (2, "error: standard output: No space left on device\n")

@@ -74,6 +74,14 @@ def test_lines_end_as_they_may_and_blank_ones_count(tmp_path: Path, end: str) ->
     assert plain.place(1) == "line 3"
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_row_is_on_the_line_it_begins_on_where_cells_go_on_over_lines(tmp_path: Path, end: str) -> None:
+    lines = ['"ds","Sales', '(EUR)"', '1,"2"', "", '2,"a ""b""', "", 'c"', "3,4"]
+    table = read_table(write(tmp_path, "a.csv", end.join(lines)))
+    assert table.column("ds").to_pylist() == [1, 2, 3]
+    assert [table.place(row) for row in range(3)] == ["line 3", "line 5", "line 8"]
+
+
 def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
     assert read_table(write(tmp_path, "a.csv", b"\xef\xbb\xbf" + TEXT.encode())).columns[0] == "unique_id"
 

@@ -433,6 +433,28 @@ def test_stamps_without_a_year_are_refused(first: str, tmp_path: Path) -> None:
         read_panel(csv(tmp_path, f"ds,y\n{rows}"))
 
 
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        ["25/10/2024 00:00 +0200", "26/10/2024 00:00 +0200", "27/10/2024 00:00 +0200", "28/10/2024 00:00 +0100"],
+        ["Fri, 25 Oct 2024 00:00:00 +0200", "Mon, 28 Oct 2024 00:00:00 +0100"],
+        ["2024-M01", "2024-M02", "2024-M03"],
+        ["2024-T1", "2024-T2", "2024-T3"],
+        ["2024M01", "2024M02"],
+    ],
+)
+def test_stamps_that_pandas_takes_for_others_or_not_at_all_are_refused(spelled: list[str], tmp_path: Path) -> None:
+    """Offsets that change without ISO 8601; months by their number, which would be seconds."""
+    rows = "".join(f'"{stamp}",{row}\n' for row, stamp in enumerate(spelled))
+    with pytest.raises(DataError, match="has no readable time stamp at line 2"):
+        read_panel(csv(tmp_path, f"ds,y\n{rows}"))
+
+
+def test_quarters_are_read(tmp_path: Path) -> None:
+    panel = read_panel(csv(tmp_path, "ds,y\n2024-Q1,1\n2024-Q2,2\n2024-Q3,3\n"))
+    assert str(panel.freq).startswith("QS")
+
+
 @pytest.mark.parametrize("offset", ["+01", " +01", "+0100", "+01:00", ".5+01"])
 def test_an_offset_may_be_hours_alone(offset: str) -> None:
     """As PostgreSQL writes them."""

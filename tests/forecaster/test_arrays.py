@@ -158,7 +158,7 @@ def _with(**series: list[float]) -> Change:
 @pytest.mark.parametrize(
     ("kind", "change", "words"),
     [
-        ("apart", _with(a=[1.0] * 5), ["'a'", "5 values", "look-back of 12"]),
+        ("apart", _with(a=[1.0] * 5), ["'a'", "5 values", "look-back of 12", "give a longer history"]),
         ("apart", _with(a=[]), ["'a'", "no values"]),
         ("apart", _with(b=[1.0] * 20 + [float("nan")]), ["'b'", "position 20", "fill"]),
         ("apart", _with(b=[float("inf")] * 20), ["'b'", "position 0"]),

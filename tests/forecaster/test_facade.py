@@ -382,6 +382,20 @@ def test_another_frequency_is_refused(fitted: LeapTS) -> None:
         fitted.predict(other)
 
 
+def test_a_fitted_model_proposes_what_can_be_done_about_it(fitted: LeapTS) -> None:
+    """It reads as it was fitted: a forecast takes neither `fill` nor `duplicates`."""
+    frame = make_frame()
+    broken = {
+        "gap": frame.drop(index=50),
+        "missing": frame.assign(y=frame["y"].where(frame.index != 50)),
+        "repeated": pd.concat([frame, frame.iloc[50:51]]),
+    }
+    for data in broken.values():
+        with pytest.raises(DataError, match="fit the model with") as refused:
+            fitted.predict(data)
+        assert "pass " not in str(refused.value)
+
+
 def test_new_history_need_not_show_the_frequency_again() -> None:
     frame = make_frame()
     frame["ds"] = frame.groupby("unique_id").cumcount().map(dict(enumerate(pd.bdate_range("2024-01-01", periods=160))))

@@ -258,6 +258,32 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
         Shelf([tmp_path])
 
 
+@pytest.mark.parametrize("failure", [BrokenPipeError, SystemExit(1)])
+def test_a_log_that_nobody_reads_costs_its_lines_and_nothing_else(
+    folders: Path, frame: pd.DataFrame, tmp_path: Path, failure: BaseException
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(folders / "apart", folder)
+    told = 0
+
+    def tell(_: str) -> None:
+        nonlocal told
+        told += 1
+        raise failure
+
+    with client_of(Shelf([folder]), reload_every=0.05, tell=tell) as client:
+
+        def version() -> object:
+            return client.post("/v1/forecast", json={"series": histories(frame)}).json()["version"]
+
+        seen = {version()}
+        for seed in (8, 9):
+            make_forecaster(**APART, val_size=60, max_steps=1, random_seed=seed).fit(frame).save(folder)
+            _until(lambda: version() not in seen)
+            seen.add(version())
+    assert told >= 2
+
+
 def test_a_replaced_folder_is_served_without_a_refusal(folders: Path, frame: pd.DataFrame, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(folders / "apart", folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leapts.cli import options
-from leapts.cli.sources import read_for
+from leapts.cli.sources import read_for, require_outside
 from leapts.cli.terminal import say, show_table, write_json
 from leapts.errors import ConfigError
 from leapts.wording import quoted
@@ -51,6 +51,7 @@ def analyse(
 
     if plot is not None:
         require_writable(plot, (".png", ".svg", ".pdf"))
+        require_outside(plot, model)
     pattern = None if groups is None else _compiled(groups)
     options.use_threads(threads)
     forecaster = LeapTS.load(model)

@@ -67,8 +67,9 @@ def root(
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    if sys.stdout is None:  # the caller closed it, and wants no results
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open to the end
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # the caller closed it, and wants to hear nothing there
+            setattr(sys, stream, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A name the terminal's encoding lacks is shown escaped, as on standard error, instead of ending the command.
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -20,6 +20,8 @@ from leapts.wording import quoted
 UTC_OFFSET = r"(?:[Zz]|[+-]\d{2}:\d{2}|:\d{2}(?:[.,]\d+)?\s*[+-]\d{2}(?:\d{2})?)$"
 _SHORTEST_MEAN_RUN = 4  # rows to a series, for runs to be worth looking for
 _TWO_NUMBERS = r"^(\d{1,2})[/.-](\d{1,2})[/.-]\d"
+# Months and other parts of a year by their number, as statistical offices write them; pandas takes them for seconds.
+_PART_OF_YEAR = re.compile(r"\d{4}-?[A-PR-Za-pr-z]\d{1,3}")
 _TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]\.?m\.?)?", re.IGNORECASE)
 _MONTHS, _WEEKS, _DAYS, _HOURS = 12, 53, 31, 24
 _FIRST_YEAR, _LAST_YEAR = 1800, 2200
@@ -252,7 +254,7 @@ def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
 
 def _is_written_by_convention(text: str) -> bool:
     """Whether it can be read as a date, in whatever order; a time alone would be one of today's."""
-    if _TIME_OF_DAY.fullmatch(text):
+    if _TIME_OF_DAY.fullmatch(text) or _PART_OF_YEAR.fullmatch(text):
         return False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -263,9 +265,7 @@ def _parsed_by_convention(text: "pd.Series[str]", table: Table, name: str) -> "p
     """Day first or month first, whichever reads more; refused when both read all rows and differ."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        day_first = pd.to_datetime(text, errors="coerce", dayfirst=True)
-        month_first = pd.to_datetime(text, errors="coerce", dayfirst=False)
-    day_first, month_first = _with_a_year(_without_zone(day_first)), _with_a_year(_without_zone(month_first))
+        day_first, month_first = _in_order(text, day_first=True), _in_order(text, day_first=False)
     # Of years with two digits, and before noon and after it, pandas takes the numbers either way round, row by row.
     first, second = (numbers.astype(float) for _, numbers in text.str.extract(_TWO_NUMBERS).items())
     day_first, month_first = day_first.mask(second > _MONTHS), month_first.mask(first > _MONTHS)
@@ -278,10 +278,16 @@ def _parsed_by_convention(text: "pd.Series[str]", table: Table, name: str) -> "p
     return day_first if day_first.isna().sum() < month_first.isna().sum() else month_first
 
 
-def _without_zone(stamps: "pd.Series[pd.Timestamp]") -> "pd.Series[pd.Timestamp]":
+def _in_order(text: "pd.Series[str]", *, day_first: bool) -> "pd.Series[pd.Timestamp]":
+    """The stamps that can be read so; none of them where they have offsets from UTC, which only ISO 8601 may have."""
+    none = pd.Series(pd.NaT, index=text.index, dtype="datetime64[us]")
+    try:
+        stamps = pd.to_datetime(text, errors="coerce", dayfirst=day_first)
+    except ValueError:  # several offsets, which pandas 2 gives as objects
+        return none
     if isinstance(stamps.dtype, pd.DatetimeTZDtype) or stamps.dtype == object:
-        return pd.Series(pd.NaT, index=stamps.index, dtype="datetime64[us]")
-    return stamps
+        return none
+    return _with_a_year(stamps)
 
 
 def _with_a_year(stamps: "pd.Series[pd.Timestamp]") -> "pd.Series[pd.Timestamp]":

@@ -44,6 +44,11 @@ class PanelOptions:
     time: Time = "calendar"
     most_values: int | None = None
 
+    @property
+    def asked(self) -> str:
+        """How to ask for another option, for an error that proposes one: a fitted model reads as it was fitted."""
+        return "fit the model with" if self.is_fitted else "pass"
+
     def __post_init__(self) -> None:
         for name, allowed in (("layout", Layout), ("duplicates", Duplicates), ("time", Time)):
             _require_choice(name, getattr(self, name), get_args(allowed))

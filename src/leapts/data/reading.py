@@ -60,7 +60,7 @@ class Table:
         name: What messages call it: the file name, "standard input" or "the frame".
         kind: The kind of frame that came in, so that the same kind can come out.
         is_text: Whether the rows are lines of a text file, which readers count from 1 with the header first.
-        lines: The numbers of those lines, the header's first, where some lines are blank.
+        lines: The numbers of those that rows begin on, the header's first, where some are blank or go on in the next.
     """
 
     frame: nw.DataFrame[Any]
@@ -271,14 +271,19 @@ def without_blank_start(content: bytes) -> bytes:
 
 
 def _line_numbers(content: bytes) -> npt.NDArray[np.int64] | None:
-    """Of the lines that are not blank; none where no blank line comes before another, as is usual."""
+    """Of the lines that rows begin on; none where every line is a row, as is usual."""
     content = content.removeprefix(BYTE_ORDER_MARK)
     first = min((place for blank in _BLANK_LINES if (place := content.find(blank)) >= 0), default=len(content))
-    if not content.startswith((b"\r", b"\n")) and not content[first:].strip():
+    if not content.startswith((b"\r", b"\n")) and not content[first:].strip() and b'"' not in content:
         return None
     content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n") + b"\n"
-    ends = np.flatnonzero(np.frombuffer(content, dtype=np.uint8) == ord("\n"))
-    return np.flatnonzero(np.diff(ends, prepend=-1) > 1) + 1
+    text = np.frombuffer(content, dtype=np.uint8)
+    ends = np.flatnonzero(text == ord("\n"))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    # A line that leaves a quotation open goes on in the next one.
+    quotes = np.add.reduceat(text == ord('"'), starts, dtype=np.int64)
+    begins = np.concatenate([[True], quotes.cumsum()[:-1] % 2 == 0])
+    return np.flatnonzero(begins & (ends > starts)) + 1
 
 
 def _delimiter(header: bytes) -> str:

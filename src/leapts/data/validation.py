@@ -135,11 +135,10 @@ def _in_order(columns: Columns, table: Table, options: PanelOptions) -> _Rows:
                 name = "" if columns.is_wide else f"{columns.names[codes[repeats[0]]]}, "
                 example = f"{name}{stamp_text(stamps[repeats[0]], columns.time.zone)}"
                 named = possible_names(columns, table, options)
-                cure = (
-                    "keep one of each, or pass duplicates='last'"
-                    if named is None
-                    else (f"if column {quoted(named)} names the series, pass id_col={quoted(named)}")
-                )
+                cure = f"keep one of each, or {options.asked} duplicates='last'"
+                if named is not None:
+                    how = f"call it {quoted(options.id_col)}" if options.is_fitted else f"pass id_col={quoted(named)}"
+                    cure = f"if column {quoted(named)} names the series, {how}"
                 raise DataError(
                     f"{table.name}: {counted(len(repeats), 'row')} repeat{'s' if len(repeats) == 1 else ''} "
                     f"an earlier one, first ({_escaped(example)}); {cure}"
@@ -193,13 +192,17 @@ def _placed(rows: _Rows, freq: str | int, table: Table, options: PanelOptions) -
     return replace(rows, positions=positions)
 
 
+def _likely_frequency(rows: _Rows) -> str | int | None:
+    try:
+        return infer_frequency(rows.stamps, rows.offsets[:-1], rows.zone)
+    except DataError:
+        return None
+
+
 def _other_frequency(rows: _Rows, freq: str | int, options: PanelOptions) -> str:
     """The cure for a wrong frequency, with the right one when the stamps tell."""
-    try:
-        likely = infer_frequency(rows.stamps, rows.offsets[:-1], rows.zone)
-    except DataError:
-        likely = freq
-    if likely != freq:
+    likely = _likely_frequency(rows)
+    if likely not in (None, freq):
         return _BRING_TO_MODEL if options.is_fitted else f"pass freq={quoted(likely)}, as the stamps look"
     if rows.zone == "UTC":  # as text with offsets is taken, which may change between summer and winter
         return "write local times without their offsets from UTC, or give a column of one time zone"
@@ -223,7 +226,7 @@ def _complete(
     none_lost = np.zeros(len(offsets) - 1, dtype=np.int64)
     if options.fill is None:
         if missing.any():
-            _refuse_missing(missing, rows, table)
+            _refuse_missing(missing, rows, table, options)
         if gaps.any():
             _refuse_gaps(gaps, rows, freq, table, options)
         return values, None, offsets, none_lost
@@ -258,7 +261,7 @@ def _repeated(offsets: Index, width: int) -> Index:
     return np.arange(width + 1, dtype=np.int64) * int(offsets[-1])
 
 
-def _refuse_missing(missing: npt.NDArray[np.bool_], rows: _Rows, table: Table) -> None:
+def _refuse_missing(missing: npt.NDArray[np.bool_], rows: _Rows, table: Table, options: PanelOptions) -> None:
     line, row = divmod(int(missing.argmax()), len(rows.stamps))
     group = rows.group(row) if len(rows.values) == 1 else line
     by_series = np.add.reduceat(missing, _repeated(rows.offsets, len(rows.values))[:-1], dtype=np.int64)
@@ -269,7 +272,7 @@ def _refuse_missing(missing: npt.NDArray[np.bool_], rows: _Rows, table: Table) -
     raise DataError(
         f"{table.name}: series {quoted(rows.names[group])} has {what} at {rows.stamp(row)} "
         f"({by_series[group]:,} of its values{also}); "
-        "fill it in, or pass fill='interpolate', 'ffill' or a number"
+        f"fill it in, or {options.asked} fill='interpolate', 'ffill' or a number"
     )
 
 
@@ -282,11 +285,13 @@ def _refuse_gaps(gaps: Index, rows: _Rows, freq: str | int, table: Table, option
     absent = stamps_at(rows.stamps[start : start + 1], positions[before : before + 1] + 1, freq, rows.zone)
     others = int((gaps > 0).sum()) - 1
     also = f", and {others} other series {'have' if others > 1 else 'has'} gaps too" if others else ""
+    is_right = options.is_fitted and _likely_frequency(rows) == freq
     holidays = " (holidays, perhaps: 'ffill' carries the last value over them)" if freq == "B" else ""
     raise DataError(
         f"{table.name}: {rows.series_at(int(start))} has no row for {stamp_text(absent[0], rows.zone)} "
         f"({gaps[group]:,} of {positions[-1] + 1:,} steps are missing at freq={quoted(freq)}{also}); "
-        f"add them, pass fill='ffill', 'interpolate' or a number{holidays}, or {_other_frequency(rows, freq, options)}"
+        f"add them, {'or ' if is_right else ''}{options.asked} fill='ffill', 'interpolate' or a number{holidays}"
+        f"{'' if is_right else ', or ' + _other_frequency(rows, freq, options)}"
     )
 
 

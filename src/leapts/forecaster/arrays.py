@@ -238,7 +238,8 @@ class ArrayForecaster:
         lookback = self.fitted.config.input_size
         shortest = histories.shape[1] if isinstance(histories, np.ndarray) else min(map(len, histories))
         if shortest < lookback and (self.fitted.is_joint or not self.fitted.pad_short):
-            require_length(_panel(names, histories), lookback, f"a forecast from a look-back of {lookback}")
+            purpose = f"a forecast from a look-back of {lookback}"
+            require_length(_panel(names, histories), lookback, purpose, "give a longer history")
 
     def _own_order(self, names: Sequence[Name]) -> list[int]:
         """For each of the model's series, its place among the names given."""

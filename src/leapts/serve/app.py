@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -55,7 +55,9 @@ def create_app(
 
     def tell_plainly(line: str) -> None:
         if tell is not None:
-            tell(printable(line))
+            # Where nobody reads the log any more, lines are lost, not the service: a broken pipe may come as an exit.
+            with suppress(Exception, SystemExit):
+                tell(printable(line))
 
     def on_reload(name: str, outcome: str, line: str) -> None:
         metrics.reloads.add(name, outcome)
