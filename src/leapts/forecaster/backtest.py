@@ -42,7 +42,7 @@ def backtest(
     for back in cutoffs(h, n_windows, step):
         if fitted is None or refit:
             fitted = fit(panel.head(-back))
-        # A forecast looks no further back: to copy all that is known for each would cost as much as there are windows.
+        # A forecast looks no further back; to copy all that is known would cost the whole history for every window.
         forecast = fitted.forecast(panel.slice(-back - fitted.config.input_size, -back))
         stamps.append(panel.future(h, back=back).reshape(-1))
         blocks.append(
