@@ -1,4 +1,5 @@
 import math
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from leapts.intervals import (
     windows_needed,
 )
 
-levels = st.one_of(st.integers(1, 99), st.floats(0.5, 99.5).map(lambda level: round(level, 2)))
+levels = st.one_of(st.integers(1, 99), st.floats(1, 99.5).map(lambda level: round(level, 2)))
 
 
 def normal(*shape: int, seed: int) -> Tensor:
@@ -266,6 +267,13 @@ def test_levels_lie_between_0_and_100(level: float) -> None:
         column_names([level])
     with pytest.raises(ConfigError, match="is not between 0 and 100"):
         pooled(torch.ones(3, 1)).half_widths(level)
+
+
+@pytest.mark.parametrize(("share", "percent"), [(0.8, "80"), (0.95, "95"), (0.29, "29"), (0.995, "99.5")])
+def test_a_share_is_not_taken_for_a_percentage(share: float, percent: str) -> None:
+    with pytest.raises(ConfigError, match=rf"percentages: for {re.escape(percent)} % say {re.escape(percent)}$"):
+        column_names([95, share])
+    column_names([1])
 
 
 def test_levels_and_quantiles_are_given_once() -> None:

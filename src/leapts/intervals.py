@@ -244,13 +244,18 @@ def interval_bounds(levels: Sequence[Level], model: str = "LeapTS") -> tuple[Bou
     """The bounds of intervals, from the lowest to the highest: `lo-95`, `lo-80`, `hi-80`, `hi-95`.
 
     Args:
-        levels: In percent, each between 0 and 100.
+        levels: In percent, each from 1 to below 100.
         model: What the names of the columns begin with.
 
     Raises:
         ConfigError: When a level cannot be, or is given twice.
     """
     rising = sorted(_checked(levels))
+    if rising and rising[0] < 1:  # nobody asks for 0.8 %, but some tools take 0.8 for 80 %
+        percent = _level_text(round(100 * rising[0], _DIGITS))
+        raise ConfigError(
+            f"level {rising[0]} is less than one percent; levels are percentages: for {percent} % say {percent}"
+        )
     lower = [Bound(f"{model}-lo-{_level_text(level)}", level, -1) for level in reversed(rising)]
     upper = [Bound(f"{model}-hi-{_level_text(level)}", level, 1) for level in rising]
     return (*lower, *upper)
