@@ -47,6 +47,22 @@ def test_positions_invert_stamps(alias: str, zone: str | None, start: pd.Timesta
     np.testing.assert_array_equal(positions_of(stamps, firsts, alias, zone), positions)
 
 
+@pytest.mark.parametrize("alias", ["D", "2D", "7D", "B", "W-SUN", "2W-SUN"])
+@pytest.mark.parametrize(
+    ("zone", "hour"), [("America/New_York", "02:00"), ("Europe/Berlin", "02:30"), ("America/Santiago", "00:30")]
+)
+def test_positions_invert_stamps_at_times_of_day_that_are_skipped(alias: str, zone: str, hour: str) -> None:
+    walls = pd.date_range(f"2023-01-01 {hour}", periods=400, freq=alias)
+    local = walls.tz_localize(zone, nonexistent="shift_forward", ambiguous=np.ones(400, dtype=bool))
+    stamps = local.tz_convert("UTC").tz_localize(None).as_unit("us").to_numpy()
+    assert (local.tz_localize(None) != walls).any() == (alias != "B")
+    first = np.repeat(stamps[:1], 400)
+    np.testing.assert_array_equal(stamps_at(first, np.arange(400), alias, zone), stamps)
+    np.testing.assert_array_equal(positions_of(stamps, first, alias, zone), np.arange(400))
+    later = stamps + np.timedelta64(3, "h")
+    assert set(positions_of(later, first, alias, zone)) == {-1}
+
+
 @pytest.mark.parametrize("alias", ALIASES)
 @pytest.mark.parametrize("start", ["2019-12-31", "2023-01-17 00:00"])
 def test_an_inferred_frequency_continues_the_stamps(alias: str, start: str) -> None:

@@ -57,6 +57,43 @@ def test_stamps_run_on_from_the_first() -> None:
     assert panel.future(2).tolist() == [[3, 4], [1, 2], [2, 3]]
 
 
+def at_a_skipped_time(freq: str, periods: int) -> Panel:
+    """Two series at half past two, a time of day that New York's clocks skip on a Sunday in March."""
+    walls = pd.date_range("2023-01-01 02:30", periods=periods, freq=freq)
+    stamps = walls.tz_localize("America/New_York", nonexistent="shift_forward")
+    frame = pd.DataFrame({"ds": stamps, "a": np.arange(periods) + 0.0, "b": np.arange(periods) + 1.0})
+    return read_panel(frame, PanelOptions(freq=freq))
+
+
+@pytest.mark.parametrize(("freq", "periods"), [("D", 480), ("7D", 120), ("364D", 8), ("W-SUN", 120), ("52W-SUN", 8)])
+def test_no_cut_moves_the_stamps_after_it(freq: str, periods: int) -> None:
+    whole = at_a_skipped_time(freq, periods)
+    stamps = whole.stamps().reshape(2, -1)
+    ahead = whole.future(400)
+    assert whole.starts.tolist() == stamps[:, 0].tolist()
+    for start in range(1, periods - 1):
+        part = whole.slice(start)
+        assert part.is_aligned
+        assert part.starts.tolist() == stamps[:, start].tolist()
+        np.testing.assert_array_equal(part.stamps().reshape(2, -1), stamps[:, start:])
+        np.testing.assert_array_equal(part.last(back=1), stamps[:, -2])
+        np.testing.assert_array_equal(part.select(["b", "a"]).tail(2).head(1).stamps(), stamps[:, -2])
+        np.testing.assert_array_equal(part.future(400), ahead)
+
+
+def test_no_cut_of_ragged_series_moves_the_stamps_after_it() -> None:
+    stamps = at_a_skipped_time("D", 480).stamps()[:480]
+    days = pd.DatetimeIndex(stamps).tz_localize("UTC").tz_convert("America/New_York")
+    parts = {"late": days[100:300], "long": days, "short": days[60:75]}  # the 12th of March is the day 70
+    frame = pd.concat([pd.DataFrame({"unique_id": name, "ds": own, "y": 1.0}) for name, own in parts.items()])
+    panel = read_panel(frame)
+    part = panel.tail(410)
+    wanted = [own[-410:] for own in parts.values()]
+    np.testing.assert_array_equal(part.starts, stamps[[100, 70, 60]])
+    assert part.stamps().astype(int).tolist() == [stamp.timestamp() * 10**6 for own in wanted for stamp in own]
+    np.testing.assert_array_equal(part.future(7), panel.future(7))
+
+
 def test_selected_series_come_in_the_order_asked_for() -> None:
     panel = ragged([3, 1, 2]).select(["s2", "s0"])
     assert panel.series == ("s2", "s0")

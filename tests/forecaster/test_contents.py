@@ -191,6 +191,20 @@ def test_numbers_that_a_fit_may_leave_are_accepted() -> None:
     require_numbers(_changed("tail.values", 0, -1e30), LOOKBACK)
     require_numbers(_changed("scaler.deviation", 1, 0.5), LOOKBACK)
     require_numbers({**_tensors(), "scores.any": torch.tensor([torch.inf])}, LOOKBACK)
+    require_numbers({**_tensors(), "tail.skipped": torch.tensor([0, 10**6])}, LOOKBACK)
+
+
+@pytest.mark.parametrize("steps", [-1, 10**6 + 1])
+def test_steps_that_no_fit_skips_are_refused(steps: int) -> None:
+    with pytest.raises(ValueError, match=r"tail\.skipped does not count steps"):
+        require_numbers({**_tensors(), "tail.skipped": torch.tensor([0, steps])}, LOOKBACK)
+
+
+@pytest.mark.parametrize("skipped", [torch.zeros(3, dtype=torch.int64), torch.zeros(2)])
+def test_skipped_steps_are_one_number_for_each_series(skipped: Tensor) -> None:
+    require_shapes({**_tensors(), "tail.skipped": torch.zeros(2, dtype=torch.int64)}, CONFIG, _contents())
+    with pytest.raises(ValueError, match=r"tail\.skipped is"):
+        require_shapes({**_tensors(), "tail.skipped": skipped}, CONFIG, _contents())
 
 
 @pytest.mark.parametrize(

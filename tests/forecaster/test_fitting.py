@@ -1,6 +1,7 @@
 """What a fit takes of the windows there are."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from leapts.data.windows import Windows
 from leapts.errors import DataError
 from leapts.forecaster.fitted import Fitted
 from leapts.forecaster.fitting import _some_windows, _step
+from leapts.report.contents import collect
 from tests.forecaster.frames import APART, JOINT, LOOKBACK, make_forecaster, make_frame
 
 
@@ -153,12 +155,16 @@ def test_no_held_out_window_sees_what_came_after_a_gap(monkeypatch: pytest.Monke
         assert not (values.unfold(0, 7, 1).std(1) == 0).any()
 
 
+def stamps_at_a_skipped_hour(hour: str) -> pd.DatetimeIndex:
+    """Up to a week from the day when daylight saving skips that hour, 10 March."""
+    walls = pd.date_range(f"2024-01-01 {hour}", f"2024-03-16 {hour}")
+    return walls.tz_localize("America/New_York", nonexistent="shift_forward")
+
+
 @pytest.mark.parametrize("hour", ["02:00", "02:30"])
-def test_no_stamp_is_moved_because_the_first_one_was(hour: str) -> None:
-    """Daylight saving skips the hour on 10 March. A look-back or a window that begins there keeps its hour."""
-    days = pd.date_range("2024-01-01", "2024-03-16")
-    walls = pd.DatetimeIndex([day + pd.Timedelta(f"{hour}:00") for day in days])
-    stamps = walls.tz_localize("America/New_York", nonexistent="shift_forward")
+def test_no_stamp_is_moved_because_the_first_one_was(hour: str, tmp_path: Path) -> None:
+    """A look-back or a window that begins where an hour is skipped keeps its hour, also when it has been saved."""
+    stamps = stamps_at_a_skipped_hour(hour)
     frame = pd.DataFrame({"ds": stamps, "y": np.sin(np.arange(len(stamps)))})
     model = make_forecaster(h=7, input_size=7, val_size=0, max_steps=1).fit(frame)
     ahead = model.predict()["ds"]
@@ -167,6 +173,20 @@ def test_no_stamp_is_moved_because_the_first_one_was(hour: str) -> None:
     past = model.cross_validation(frame)
     assert past["ds"].tolist() == stamps[-7:].tolist()
     assert set(past["cutoff"]) == {stamps[-8]}
+    model.save(tmp_path / "model")
+    loaded = LeapTS.load(tmp_path / "model")
+    assert loaded.predict().equals(model.predict())
+    assert collect(loaded, frame, cutoffs=2).unseen.tolist() == [0]
+    assert collect(loaded, frame[:-6], cutoffs=2).unseen.tolist() == [-6]
+
+
+def test_no_stamp_is_moved_because_all_before_it_were_missing() -> None:
+    stamps = stamps_at_a_skipped_hour("02:30")
+    values = np.where(stamps < stamps[-7], np.nan, np.arange(len(stamps)))
+    frame = pd.DataFrame({"ds": stamps, "y": values})
+    model = make_forecaster(h=2, input_size=4, val_size=0, max_steps=1, fill="ffill").fit(frame)
+    assert model.read(frame).stamps().astype(int).tolist() == [stamp.timestamp() * 10**6 for stamp in stamps[-7:]]
+    assert set(model.predict()["ds"].dt.strftime("%H:%M")) == {"02:30"}
 
 
 def test_windows_of_a_back_test_see_the_same_whatever_came_long_before() -> None:

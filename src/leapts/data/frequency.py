@@ -111,18 +111,23 @@ def stamps_at(first: Stamps, positions: Positions, freq: str | int, zone: str | 
     if frequency.clock in ("steps", "duration"):
         later: Stamps = first + _ticks(positions * frequency.step, first)
         return later
-    wall = nominal(first, zone)
-    if frequency.clock == "wall":
-        return from_wall(wall + _ticks(positions * frequency.step, wall), zone)
-    days = wall.astype("datetime64[D]")
-    furthest = int(positions.max(initial=0)) * frequency.step
-    dates = _calendar(frequency, days, furthest)
-    index = np.searchsorted(dates, days)
-    off = dates[np.minimum(index, len(dates) - 1)] != days
-    if off.any():
-        stamp = stamp_text(first[off][0], zone)
-        raise DataError(f"freq={quoted(freq)} does not fit the stamp {stamp}; pass the frequency the stamps have")
-    return from_wall(dates[index + positions * frequency.step] + (wall - days), zone)
+    return from_wall(_wall_at(first, positions, frequency, zone), zone)
+
+
+def counted_from(
+    first: Stamps, positions: Positions, freq: str | int, zone: str | None = None
+) -> tuple[Stamps, Positions]:
+    """Where to go on counting from what lies `positions` steps after `first`: a stamp, and steps from there.
+
+    That is the stamp itself and no step, but where daylight saving skips its time of day. There the stamp is moved, and
+    those counted from it would all be moved with it; so they are counted from `first` as before.
+    """
+    stamps = stamps_at(first, positions, freq, zone)
+    frequency = parse_frequency(freq)
+    if zone is None or frequency.clock in ("steps", "duration"):
+        return stamps, np.zeros_like(positions)
+    moved = nominal(stamps, zone) != _wall_at(first, positions, frequency, zone)
+    return np.where(moved, first, stamps), np.where(moved, positions, 0)
 
 
 def positions_of(stamps: Stamps, first: Stamps, freq: str | int, zone: str | None = None) -> Positions:
@@ -155,7 +160,10 @@ def positions_of(stamps: Stamps, first: Stamps, freq: str | int, zone: str | Non
     last = len(dates) - 1
     fits = (dates[np.minimum(index, last)] == days) & (dates[np.minimum(first_index, last)] == first_days)
     positions, rest = np.divmod(index - first_index, frequency.step)
-    fits &= (rest == 0) & ((wall - days) == (wall_first - first_days))
+    fits &= rest == 0
+    other = fits & ((wall - days) != (wall_first - first_days))
+    if other.any():  # a time of day that is skipped, and moved, as above
+        fits[other] = stamps_at(first[other], positions[other], freq, zone) == stamps[other]
     return np.where(fits, positions, -1)
 
 
@@ -187,6 +195,24 @@ def seasonal_period(freq: str | int) -> int:
 
 def _whole(season: int, step: int) -> int:
     return season // step if season % step == 0 else 1
+
+
+def _wall_at(first: Stamps, positions: Positions, frequency: Frequency, zone: str | None) -> Stamps:
+    """What the wall clock would show so many steps of whole days after `first`, if it skipped no hour."""
+    wall = nominal(first, zone)
+    if frequency.clock == "wall":
+        days_later: Stamps = wall + _ticks(positions * frequency.step, wall)
+        return days_later
+    days = wall.astype("datetime64[D]")
+    furthest = int(positions.max(initial=0)) * frequency.step
+    dates = _calendar(frequency, days, furthest)
+    index = np.searchsorted(dates, days)
+    off = dates[np.minimum(index, len(dates) - 1)] != days
+    if off.any():
+        alias, stamp = quoted(frequency.alias), stamp_text(first[off][0], zone)
+        raise DataError(f"freq={alias} does not fit the stamp {stamp}; pass the frequency the stamps have")
+    on_dates: Stamps = dates[index + positions * frequency.step] + (wall - days)
+    return on_dates
 
 
 def _ticks(counts: Positions, like: Stamps) -> npt.NDArray[Any]:

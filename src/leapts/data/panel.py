@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float64, Int64, Shaped
 from torch import Tensor
 
-from leapts.data.frequency import Stamps, stamps_at
+from leapts.data.frequency import Positions, Stamps, counted_from, stamps_at
 from leapts.data.reading import DATES_OF_TEXT, FrameKind
 from leapts.errors import DataError
 from leapts.wording import listed, nearest, quoted
@@ -51,7 +51,9 @@ class Panel:
         values: All values.
         offsets: Where each series starts, and at the end where the last one stops.
         series: The names: of a long frame in their natural order, of a wide one in the order of its columns.
-        first: Each series' first stamp: int64, or datetime64[us], in UTC when there is a zone.
+        first: Each series' first stamp: int64, or datetime64[us], in UTC when there is a zone. Where daylight saving
+            moved that one, an earlier one that its steps are counted from.
+        skipped: How many steps after `first` each series begins, if any does.
         freq: The frequency, a pandas alias or an integer step.
         zone: The time zone of aware stamps.
         style: What the frame looked like that this came from.
@@ -68,6 +70,7 @@ class Panel:
     style: FrameStyle = field(default_factory=FrameStyle)
     unused: tuple[str, ...] = ()
     carried: Float64[Tensor, " rows"] | None = None
+    skipped: Positions | None = None
 
     @classmethod
     def from_matrix(
@@ -104,8 +107,8 @@ class Panel:
     @property
     def is_aligned(self) -> bool:
         """Whether all series start together and are of one length, and so form a matrix."""
-        lengths = self.lengths
-        return bool((lengths == lengths[:1]).all()) and bool((self.first == self.first[:1]).all())
+        lengths, starts = self.lengths, self.starts
+        return bool((lengths == lengths[:1]).all()) and bool((starts == starts[:1]).all())
 
     def matrix(self) -> Float64[Tensor, "series time"]:
         """The values as [series, time], a view.
@@ -154,7 +157,8 @@ class Panel:
                 raise DataError(f"there is no series {quoted(name)}; {hint}")
         chosen = torch.tensor([index_of[name] for name in series], dtype=torch.int64)
         some = self._gathered(self.offsets[chosen], self.lengths[chosen])
-        return replace(some, series=tuple(series), first=self.first[chosen.numpy()])
+        skipped = None if self.skipped is None else self.skipped[chosen.numpy()]
+        return replace(some, series=tuple(series), first=self.first[chosen.numpy()], skipped=skipped)
 
     def in_frames_of(self, kind: FrameKind) -> "Panel":
         """The same series, whose forecasts come as frames of another kind."""
@@ -167,26 +171,38 @@ class Panel:
         """
         return self if self.carried is None else replace(self, values=self.carried, carried=None)
 
+    @property
+    def starts(self) -> Stamps:
+        """The stamp of each series' first value."""
+        return self.first if self.skipped is None else stamps_at(self.first, self.skipped, self.freq, self.zone)
+
     def stamps(self) -> Stamps:
         """The stamps of all values, series after series."""
         lengths = self.lengths
-        positions = _steps_within(lengths)
-        return stamps_at(np.repeat(self.first, lengths.numpy()), positions.numpy(), self.freq, self.zone)
+        positions = self._from_first(_steps_within(lengths).numpy(), lengths.numpy())
+        return stamps_at(np.repeat(self.first, lengths.numpy()), positions, self.freq, self.zone)
 
     def last(self, *, back: int = 0) -> Stamps:
         """Each series' last stamp; so many steps back, its last at that time."""
-        steps = (self.lengths - 1 - back).clamp(min=0).numpy()
-        return stamps_at(self.first, steps, self.freq, self.zone)
+        return stamps_at(self.first, self._from_first(self._last_step(back)), self.freq, self.zone)
 
     def future(self, h: int, *, back: int = 0) -> npt.NDArray[np.generic]:
         """The `h` stamps that follow each series, or its end so many steps back, as [series, h]."""
         # Counted from the first: the last may have been moved by daylight saving, and those after it are not.
-        steps = (self.lengths - 1 - back).clamp(min=0).numpy()[:, None] + np.arange(1, h + 1)
-        return stamps_at(np.repeat(self.first, h), steps.reshape(-1), self.freq, self.zone).reshape(len(self), h)
+        steps = (self._last_step(back)[:, None] + np.arange(1, h + 1)).reshape(-1)
+        return stamps_at(np.repeat(self.first, h), self._from_first(steps, h), self.freq, self.zone).reshape(-1, h)
+
+    def _last_step(self, back: int) -> Positions:
+        steps: Positions = (self.lengths - 1 - back).clamp(min=0).numpy()
+        return steps
+
+    def _from_first(self, steps: Positions, rows: Positions | int = 1) -> Positions:
+        """Steps within each series as steps from its `first`, where it has so many rows of them."""
+        return steps if self.skipped is None else steps + np.repeat(self.skipped, rows)
 
     def _ranges(self, begin: Int64[Tensor, " series"], end: Int64[Tensor, " series"]) -> "Panel":
         """The part of each series from `begin` to `end`."""
-        first = stamps_at(self.first, begin.numpy(), self.freq, self.zone)
+        first, skipped = counted_from(self.first, self._from_first(begin.numpy()), self.freq, self.zone)
         if self.is_aligned and len(self):
             start, length = int(begin[0]), int(end[0] - begin[0])
             some = self._with_rows(
@@ -195,7 +211,7 @@ class Panel:
             )
         else:
             some = self._gathered(self.offsets[:-1] + begin, end - begin)
-        return replace(some, first=first)
+        return replace(some, first=first, skipped=skipped if skipped.any() else None)
 
     def _gathered(self, starts: Int64[Tensor, " chosen"], lengths: Int64[Tensor, " chosen"]) -> "Panel":
         """So many rows from each start on."""

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 
 from leapts.data.filling import fill_missing, leading, spread
-from leapts.data.frequency import Stamps, parse_frequency, positions_of, stamps_at
+from leapts.data.frequency import Stamps, counted_from, parse_frequency, positions_of, stamps_at
 from leapts.data.inference import infer_frequency
 from leapts.data.layout import Columns, columns_of, possible_names
 from leapts.data.options import PanelOptions
@@ -43,13 +43,15 @@ def panel_from_table(table: Table, options: PanelOptions) -> Panel:
     rows = _placed(rows, freq, table, options)
     values, carried, offsets, lost = _complete(rows, freq, table, options)
     _refuse_huge(values, offsets, rows, table)
-    first = np.resize(rows.stamps[rows.offsets[:-1]], len(rows.names))
+    first, skipped = np.resize(rows.stamps[rows.offsets[:-1]], len(rows.names)), lost
+    if lost.any():
+        first, skipped = counted_from(first, lost, freq, rows.zone)
     return Panel(
         # The panel owns its values: they may still be the frame's own memory, which is read-only here.
         values=torch.from_numpy(np.require(values, requirements=["W"])),
         offsets=torch.from_numpy(offsets),
         series=rows.names,
-        first=stamps_at(first, lost, freq, rows.zone) if lost.any() else first,
+        first=first,
         freq=freq,
         zone=rows.zone,
         style=FrameStyle(
@@ -61,6 +63,7 @@ def panel_from_table(table: Table, options: PanelOptions) -> Panel:
         ),
         unused=columns.unused,
         carried=None if carried is None else torch.from_numpy(carried),
+        skipped=skipped if skipped.any() else None,
     )
 
 

@@ -28,6 +28,7 @@ _LARGEST_USUAL_CONFIG = 1 << 22
 _NAMES_TO_NUMBERS = 16  # a series has at least 40 bytes among the weights, and so 640 for its name
 _LARGEST_HEADER = 1 << 20
 _LARGEST_WEIGHT = 1e9  # products of a few such weights still fit single precision
+_FARTHEST_START = 1_000_000  # steps from the first stamp of a fit's data to the look-back: of days, some 2,700 years
 
 _Names = Annotated[tuple[str, ...], Field(min_length=1)] | Annotated[tuple[int, ...], Field(min_length=1)]
 
@@ -141,6 +142,8 @@ def require_shapes(tensors: Mapping[str, Tensor], config: ModelConfig, contents:
         "tail.first": (torch.Size([series]), torch.int64),
         "tail.offsets": (torch.Size([series + 1]), torch.int64),
     }
+    if "tail.skipped" in tensors:
+        shapes["tail.skipped"] = (torch.Size([series]), torch.int64)
     shapes["tail.values"] = (torch.Size([tensors["tail.values"].numel()]), torch.float64)
     others = {name for name in tensors if not name.startswith("scores.")}
     if others != shapes.keys():
@@ -164,5 +167,8 @@ def require_numbers(tensors: Mapping[str, Tensor], lookback: int) -> None:
     reaches = (int(tensors["tail.offsets"][0]), int(tensors["tail.offsets"][-1])) == (0, len(tensors["tail.values"]))
     if not reaches or int(lengths.min()) < 1 or int(lengths.max()) > lookback:
         raise ValueError("tail.offsets do not part the values into series")
+    skipped = tensors.get("tail.skipped", lengths.new_zeros(1))
+    if not bool(((skipped >= 0) & (skipped <= _FARTHEST_START)).all()):
+        raise ValueError("tail.skipped does not count steps")
     if not bool((tensors["scaler.deviation"] > 0).all()):
         raise ValueError("scaler.deviation is not above zero everywhere")

@@ -245,12 +245,6 @@ def too_far(series: str | int, values: npt.NDArray[np.float64]) -> str:
 
 
 def tail_of(panel: Panel, steps: int) -> Panel:
-    """The last steps of every series, in memory of their own.
-
-    One more, where the first of them would be on a day when daylight saving skipped its hour: stamps that are counted
-    from a moved one are all moved.
-    """
+    """The last steps of every series, in memory of their own."""
     tail = panel.tail(steps)
-    if not np.array_equal(tail.future(1), panel.future(1)):
-        tail = panel.tail(steps + 1)
     return replace(tail, values=tail.values.clone(), carried=None)

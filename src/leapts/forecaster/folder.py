@@ -152,6 +152,8 @@ def _tensors(fitted: Fitted) -> dict[str, Tensor]:
     tensors |= {"scaler.mean": fitted.scaler.mean, "scaler.deviation": fitted.scaler.deviation}
     tensors |= {"tail.values": fitted.tail.values, "tail.offsets": fitted.tail.offsets}
     tensors["tail.first"] = torch.from_numpy(fitted.tail.first.astype("int64"))
+    if fitted.tail.skipped is not None:
+        tensors["tail.skipped"] = torch.from_numpy(fitted.tail.skipped)
     if fitted.scores is not None:
         tensors |= {f"scores.{name}": value for name, value in fitted.scores.to_tensors().items()}
     return tensors
@@ -165,6 +167,7 @@ def _fitted(contents: Contents, tensors: dict[str, Tensor]) -> Fitted:
     model.load_state_dict(_under("model.", tensors))
     scores = _under("scores.", tensors)
     first: np.ndarray[Any, Any] = tensors["tail.first"].numpy()
+    skipped = tensors.get("tail.skipped")
     return Fitted(
         config=config,
         training=TrainingConfig(**contents.training),
@@ -179,6 +182,7 @@ def _fitted(contents: Contents, tensors: dict[str, Tensor]) -> Fitted:
             freq=data.freq,
             zone=data.zone,
             style=data.style,
+            skipped=None if skipped is None else skipped.numpy(),
         ),
         pad_short=contents.pad_short,
         report=TrainingReport.from_dict(contents.report),

@@ -206,8 +206,9 @@ def _unseen(fitted: Fitted, panel: Panel) -> Integers:
             continue
         unseen[row] = np.count_nonzero(stamps[ends[row] : ends[row + 1]] > fit_end[place])
         if last[row] < fit_end[place]:
-            end = fit_end[place : place + 1]
-            unseen[row] = -positions_of(end, last[row : row + 1], panel.freq, panel.zone)[0]
+            # Counted from the first, as the last may have been moved by daylight saving.
+            both, first = np.stack([last[row], fit_end[place]]), np.repeat(panel.first[row], 2)
+            unseen[row] = -np.diff(positions_of(both, first, panel.freq, panel.zone))[0]
     return unseen
 
 
