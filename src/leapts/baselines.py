@@ -127,7 +127,7 @@ class StatisticalBaseline:
             first, reason = next(iter(refused.items()))
             found = f"{self.name} cannot be fitted to {len(refused)} of {len(result)} series, first to series {first}"
             if len(refused) == len(result):
-                raise DataError(f"{found} (counted from 0; {reason}); leave it out")
+                raise DataError(f"{found} (counted from 0; {reason}); give it longer ones, or leave it out")
             warnings.warn(f"{found} (counted from 0; {reason}); they get the seasonal naive forecast", stacklevel=2)
         return result
 

@@ -185,6 +185,17 @@ def test_categories_without_a_series_are_none() -> None:
     assert len(forecaster.predict()) == 3 * H
 
 
+def test_stamps_without_a_frequency_are_refused_before_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    days = pd.date_range("2024-01-01", periods=41)
+    series = pd.Series(np.sin(np.arange(40.0)), index=days.delete(20))
+    monkeypatch.setattr(leapts.LeapTS, "fit", lambda *_: pytest.fail("it was fitted"))
+    with pytest.raises(DataError, match=r"stamps of the series follow no frequency.*asfreq"):
+        LeapTSForecaster(input_size=6, max_steps=2).fit(series, fh=[1, 3])
+    panel = pd.concat({"a": pd.Series(np.arange(41.0), index=days), "b": series}, names=["name", "day"])
+    with pytest.raises(DataError, match=r"stamps of instance 'b' follow no frequency"):
+        LeapTSForecaster(input_size=6, max_steps=2).fit(panel.to_frame("y"), fh=[1, 3])
+
+
 def test_missing_periods_are_refused() -> None:
     y = pd.Series(np.arange(60.0), index=pd.period_range("2020-01", periods=60, freq="M"), name="y")
     with pytest.raises(DataError, match="the series has no value for 2022-03"):

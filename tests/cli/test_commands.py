@@ -277,6 +277,12 @@ def test_backtest_takes_statistical_baselines_in_and_passes_their_warnings_on(
     assert "AutoTheta" in result.out
     assert "note: AutoETS cannot be fitted to 1 of 2 series" in result.err
     assert "too [bold]high[/bold]" in result.err
+    file.write_text("ds,y\n" + "".join(f"{day},11\n" for day in pd.date_range("2024-01-01", periods=40).date))
+    result = leapts("backtest", file, "--horizon", 6, "--windows", 1, "--no-neural", *FEW_STEPS)
+    assert result.code == 0, result.err
+    assert "note: not compared with AutoETS: AutoETS cannot be fitted to 1 of 1 series" in result.err
+    assert "AutoETS" not in result.out
+    assert "inf" not in result.out  # of a constant series there is no MASE
 
 
 def test_demo_leaves_all_it_names(leapts: Leapts, tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import csv
 import gzip
 import io
 from pathlib import Path
@@ -7,8 +8,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from leapts.data.reading import file_bytes, read_table
+from leapts.data.reading import _read_csv, file_bytes, read_table
 from leapts.errors import DataError
 
 TEXT = "unique_id,ds,y\n007,2024-01-01,1.5\n007,2024-01-02,2.5\n"
@@ -80,6 +83,19 @@ def test_a_row_is_on_the_line_it_begins_on_where_cells_go_on_over_lines(tmp_path
     table = read_table(write(tmp_path, "a.csv", end.join(lines)))
     assert table.column("ds").to_pylist() == [1, 2, 3]
     assert [table.place(row) for row in range(3)] == ["line 3", "line 5", "line 8"]
+
+
+PLAIN_CELLS = st.from_regex(r'\A[a-z 0-9][a-z "]{0,4}\Z')  # marks amid a cell quote nothing
+QUOTED_CELLS = st.from_regex(r'\A"([a-z;\n]|""){0,4}"\Z')
+
+
+@given(st.lists(st.tuples(PLAIN_CELLS | QUOTED_CELLS, PLAIN_CELLS | QUOTED_CELLS), min_size=1, max_size=8))
+def test_rows_are_on_the_lines_where_pythons_reader_has_them(rows: list[tuple[str, str]]) -> None:
+    text = "\n".join(["a;b", *(";".join(row) for row in rows)]) + "\n"
+    oracle = csv.reader(io.StringIO(text), delimiter=";")
+    ends = [oracle.line_num for _ in oracle]
+    table = _read_csv(text.encode(), "a.csv", "unique_id")
+    assert [table.place(row) for row in range(len(rows))] == [f"line {end + 1}" for end in ends[:-1]]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from torch import Tensor
 
-from leapts import ConfigError, LeapTS
+from leapts import ConfigError, DataError, LeapTS
 from leapts.baselines import Naive, SeasonalNaive
 from leapts.data.validation import read_panel
 from leapts.forecaster.comparison import Comparison, compare
@@ -47,6 +48,27 @@ def test_every_baseline_forecasts_from_the_cutoff_of_its_row() -> None:
 def test_the_models_own_columns_are_those_of_its_cross_validation() -> None:
     alone = LeapTS(H, 8, max_steps=2).cross_validation(waves(), WINDOWS, step_size=STEP, level=[80])
     pd.testing.assert_frame_equal(compared(waves()).frame[list(alone.columns)], alone)
+
+
+def test_a_baseline_that_can_make_nothing_of_the_data_is_left_out() -> None:
+    class Choosy:
+        name = "Choosy"
+
+        def forecast(self, values: Tensor, offsets: Tensor, h: int) -> Tensor:  # noqa: ARG002
+            raise DataError("Choosy likes no series; leave it out")
+
+    with pytest.warns(UserWarning, match="^not compared with Choosy: Choosy likes no series"):
+        found = compare(LeapTS(H, 8, max_steps=2), read_panel(waves()), [Choosy(), Naive()], n_windows=1, season=7)
+    assert [score.name for score in found.scores] == ["LeapTS", "Naive"]
+    assert "Choosy" not in found.frame
+
+
+def test_a_back_test_says_by_itself_what_it_needs() -> None:
+    values = pd.DataFrame({"ds": range(6), "y": [1.0, 3.0, 2.0, 5.0, 4.0, 6.0]})
+    model = LeapTS(2, max_steps=1)
+    with pytest.raises(DataError, match=r"has 5 values, but a back-test with 1 window of 2 steps.* needs 6"):
+        model.cross_validation(values[:5])
+    assert len(model.cross_validation(values)) == 2
 
 
 def test_no_model_sees_across_a_gap_what_its_cutoff_hides() -> None:

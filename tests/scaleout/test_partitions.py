@@ -1,11 +1,13 @@
 """What is forecast does not depend on how the series are spread over partitions."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from leapts import LeapTS
-from leapts.errors import DataError
+from leapts.errors import DataError, ModelFileError
 from leapts.scaleout import PartitionForecaster, predict_partition
 from leapts.scaleout.partitions import forecast_schema
 from tests.scaleout.folders import Folders, assert_same_forecasts
@@ -22,6 +24,17 @@ def test_partitions_together_are_the_whole(table: pa.Table, folders: Folders, pa
     forecaster = PartitionForecaster(str(folders.model), (80,))
     spread = pa.concat_tables([forecaster(part) for part in _split(table, parts)])
     assert_same_forecasts(spread, LeapTS.load(folders.model).predict(table, level=[80]))
+
+
+def test_a_model_that_took_the_place_of_another_is_the_one_that_forecasts(table: pa.Table, tmp_path: Path) -> None:
+    forecaster = PartitionForecaster(str(tmp_path / "model"))
+    with pytest.raises(ModelFileError, match="does not exist"):
+        forecaster(table)
+    for seed in (1, 2):
+        model = LeapTS(6, 12, max_steps=1, random_seed=seed, model={"mixing": {"kind": "none"}}).fit(table)
+        model.save(tmp_path / "model")
+        assert_same_forecasts(forecaster(table), model.predict(table))
+        assert forecaster.model is forecaster.model
 
 
 def test_a_partition_may_come_in_batches_or_be_empty(table: pa.Table, folders: Folders) -> None:

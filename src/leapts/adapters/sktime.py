@@ -103,6 +103,8 @@ class LeapTSForecaster(BaseForecaster):
 
     def _fit(self, y: pd.DataFrame, X: Any, fh: ForecastingHorizon) -> "LeapTSForecaster":  # noqa: ARG002, N803
         instances = _instances(y)
+        if fh.is_relative:
+            _refuse_stamps_without_frequency(instances)
         self.forecaster_ = LeapTS(
             max(int(_steps(fh, part).max()) for _, part in instances),
             self.input_size,
@@ -224,13 +226,26 @@ def _panel(instances: Instances) -> Panel:
     )
 
 
+def _refuse_stamps_without_frequency(instances: Instances) -> None:
+    """Before a fit, rather than after it: a forecast would have no stamps."""
+    for key, part in instances:
+        if isinstance(part.index, pd.DatetimeIndex) and _cutoff(part).freq is None:
+            raise DataError(
+                f"the time stamps of {_named(key)} follow no frequency, so there are none for its forecast; "
+                "add those that are missing (y.asfreq('D') and Imputer, of daily ones), or count steps by integers"
+            )
+
+
 def _refuse_gaps(key: Any, index: pd.Index) -> None:
-    """Periods say by themselves what comes next; time stamps without a frequency do not, and are steps one by one."""
+    """Periods say by themselves what comes next; integers do not, and are steps one by one."""
     if not isinstance(index, pd.PeriodIndex) or bool((np.diff(index.asi8) == 1).all()):
         return
     before = index[int(np.argmax(np.diff(index.asi8) != 1))]
-    whose = f"instance {key!r}" if key != () else "the series"
-    raise DataError(f"{whose} has no value for {before + 1}; add it, or take Imputer and the like before this")
+    raise DataError(f"{_named(key)} has no value for {before + 1}; add it, or take Imputer and the like before this")
+
+
+def _named(key: Any) -> str:
+    return f"instance {key!r}" if key != () else "the series"
 
 
 def _cutoff(part: pd.DataFrame) -> pd.Index:

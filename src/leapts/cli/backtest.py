@@ -1,5 +1,6 @@
 """`leapts backtest`."""
 
+import math
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -169,7 +170,7 @@ def _show(comparison: "Comparison") -> None:
                 score.name,
                 score.mae,
                 score.rmse,
-                score.mase,
+                score.mase if math.isfinite(score.mase) else None,  # none of the series has a scale
                 f"{score.seconds:.2f}",
                 *(f"{100 * score.coverage[level]:.1f} %" if level in score.coverage else None for level in levels),
             )

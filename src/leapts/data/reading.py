@@ -262,7 +262,8 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
             "every line needs as many values as the header, and every quotation mark another that closes it"
         ) from error
     frame = frame.rename_columns([column.strip() for column in frame.column_names])
-    return replace(_table(frame, name, kind="pandas", is_text=True), lines=_line_numbers(content))
+    table = _table(frame, name, kind="pandas", is_text=True)
+    return replace(table, lines=_line_numbers(content, delimiter, rows=len(table) + 1))
 
 
 def without_blank_start(content: bytes) -> bytes:
@@ -270,8 +271,8 @@ def without_blank_start(content: bytes) -> bytes:
     return content.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n")
 
 
-def _line_numbers(content: bytes) -> npt.NDArray[np.int64] | None:
-    """Of the lines that rows begin on; none where every line is a row, as is usual."""
+def _line_numbers(content: bytes, delimiter: str, rows: int) -> npt.NDArray[np.int64] | None:
+    """Of the lines that so many rows begin on, the header among them; none where every line is one, as is usual."""
     content = content.removeprefix(BYTE_ORDER_MARK)
     first = min((place for blank in _BLANK_LINES if (place := content.find(blank)) >= 0), default=len(content))
     if not content.startswith((b"\r", b"\n")) and not content[first:].strip() and b'"' not in content:
@@ -282,7 +283,20 @@ def _line_numbers(content: bytes) -> npt.NDArray[np.int64] | None:
     starts = np.concatenate([[0], ends[:-1] + 1])
     # A line that leaves a quotation open goes on in the next one.
     quotes = np.add.reduceat(text == ord('"'), starts, dtype=np.int64)
-    begins = np.concatenate([[True], quotes.cumsum()[:-1] % 2 == 0])
+    lines = _lines_of_rows(starts, ends, quotes.cumsum() % 2 == 0)
+    if len(lines) != rows:
+        # Marks amid a cell, as for inches, quote nothing: only what begins a cell does. To look for that takes longer.
+        cell = re.compile(rb'(?<![^%b\n])"[^"]*(?:""[^"]*)*"' % re.escape(delimiter.encode()))
+        text = np.frombuffer(cell.sub(lambda found: found[0].replace(b"\n", b" "), content), dtype=np.uint8)
+        lines = _lines_of_rows(starts, ends, text[ends] == ord("\n"))
+    return lines if len(lines) == rows else None
+
+
+def _lines_of_rows(
+    starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], is_complete: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """The numbers of lines that begin a row: those after one that completes its row, unless they are blank."""
+    begins = np.concatenate([[True], is_complete[:-1]])
     return np.flatnonzero(begins & (ends > starts)) + 1
 
 

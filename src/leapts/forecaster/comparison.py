@@ -1,6 +1,7 @@
 """A back-test of LeapTS beside baselines, all of them from the same cutoffs."""
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 from leapts.baselines import Baseline
 from leapts.data.frames import panel_frame
 from leapts.data.panel import Panel
-from leapts.errors import ConfigError
+from leapts.errors import ConfigError, DataError
 from leapts.forecaster.backtest import CUTOFF, coverage_reached, cutoffs
 from leapts.forecaster.facade import LeapTS
 from leapts.intervals import Level, column_names
@@ -70,6 +71,8 @@ def compare(
 ) -> Comparison:
     """Back-test a model and the baselines on the last windows of the data.
 
+    A baseline that can make nothing of the data is left out, with a warning.
+
     Args:
         model: What to fit; what it may have been fitted to before is not touched.
         panel: The data. Gaps that were interpolated are filled with the last value before them.
@@ -99,7 +102,11 @@ def compare(
         started = time.perf_counter()
         # Cut anew for each: kept, the histories of all windows would be as many times the data.
         windows = (panel.head(-back) for back in cutoffs(model.h, n_windows, step_size or model.h))
-        parts = [baseline.forecast(known.values, known.offsets, model.h) for known in windows]
+        try:
+            parts = [baseline.forecast(known.values, known.offsets, model.h) for known in windows]
+        except DataError as error:  # what others make of the data is worth seeing all the same
+            warnings.warn(f"not compared with {baseline.name}: {error}", stacklevel=2)
+            continue
         # The frame goes series by series, and in each from cutoff to cutoff.
         values = torch.stack(parts, dim=1).reshape(-1).numpy()
         seconds[baseline.name] = time.perf_counter() - started

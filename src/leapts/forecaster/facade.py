@@ -197,7 +197,7 @@ class LeapTS:
         interval_bounds(_listed("level", level), self.alias)  # refuses what cannot be, before the fit
         held_out = h + step * (n_windows - 1)
         purpose = f"a back-test with {counted(n_windows, 'window')} of {h} steps, and something to fit on,"
-        require_length(panel, held_out + h + 1, purpose, cure="ask for fewer windows or a shorter horizon")
+        require_length(panel, held_out + h + 2, purpose, cure="ask for fewer windows or a shorter horizon")
 
         def fit(known: Panel) -> Fitted:
             fitted = fit_panel(known, self._fit_options(), progress=progress)

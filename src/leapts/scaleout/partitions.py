@@ -86,8 +86,11 @@ class PartitionForecaster:
 
     @property
     def model(self) -> LeapTS:
-        """The model, read when first asked for in each process."""
-        return _loaded(self.folder)
+        """The model, read when first asked for in each process, and again once another has taken its place."""
+        folder = Path(self.folder)
+        if not (folder / CONFIG).is_file():
+            return LeapTS.load(folder)  # which says what is wrong
+        return _loaded(self.folder, model_digest(folder))
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """The forecasts of a partition."""
@@ -100,9 +103,14 @@ class PartitionForecaster:
             yield from self(pa.Table.from_batches(parts)).combine_chunks().to_batches()
 
 
-@functools.cache
-def _loaded(folder: str) -> LeapTS:
-    """The model of a folder, read once in each process, which computes with one thread: its neighbours do too."""
+@functools.lru_cache(maxsize=4)
+def _loaded(folder: str, digest: str) -> LeapTS:  # noqa: ARG001
+    """The model of a folder, read once in each process, which computes with one thread: its neighbours do too.
+
+    Args:
+        folder: The folder.
+        digest: Of the model that is in it now.
+    """
     torch.set_num_threads(1)
     return LeapTS.load(Path(folder))
 
