@@ -105,6 +105,8 @@ def claimed(folder: Path) -> Iterator[None]:
         OSError: Naming the folder, when there is none and it cannot be made.
     """
     is_new = not folder.exists()
+    if not is_new and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "it is a file; name a folder, or one that is to be made", str(folder))
     with _blamed_on(folder):
         folder.mkdir(parents=True, exist_ok=True)
     descriptor = _locked(folder)

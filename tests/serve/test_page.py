@@ -99,6 +99,18 @@ def test_a_wide_table_needs_no_column_of_names(page: "Page", frame: pd.DataFrame
     page.frame_locator("#view").locator("#chart svg").wait_for()
 
 
+def test_a_single_series_may_have_other_columns_beside_it(page: "Page", frame: pd.DataFrame, tmp_path: Path) -> None:
+    one = frame[frame["unique_id"] == "a"].drop(columns="unique_id").assign(holiday="no", price=2.5)
+    one.to_csv(tmp_path / "one.csv", index=False)
+    _upload(page, tmp_path / "one.csv")
+    page.select_option("#model", "apart")
+    assert page.locator("#series option:checked").text_content() == "a single one"
+    page.click("#forecast")
+    view = page.frame_locator("#view")
+    view.locator("#chart svg").wait_for()
+    assert view.locator(".lane-name").all_text_contents() == ["y"]
+
+
 def test_a_hostile_table_stays_text(page: "Page", frame: pd.DataFrame, tmp_path: Path) -> None:
     names = [*HOSTILE, "=cmd|' /C calc'!A0", "<img src=x onerror=alert(1)>"]
     one = frame[frame["unique_id"] == "a"]

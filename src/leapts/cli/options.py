@@ -164,7 +164,7 @@ class Reading:
                 fill = float(self.fill)
             except ValueError:
                 raise ConfigError(f"--fill {quoted(self.fill)} must be interpolate, ffill or a number") from None
-        freq = int(self.freq) if self.freq is not None and self.freq.lstrip("-").isdecimal() else self.freq
+        freq = int(self.freq) if self.freq is not None and self.freq.removeprefix("-").isdecimal() else self.freq
         return {**vars(self), "fill": fill, "freq": freq}
 
     def panel_options(self) -> PanelOptions:

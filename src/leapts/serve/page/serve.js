@@ -123,9 +123,12 @@ function guess() {
   const time = Math.max(0, at(model.time_col, /^(ds|dates?|time|timestamp|datetime|day|month|year)$/i));
   const series = at(model.id_col, /^(unique_id|id|series|name)$/i);
   let value = at(model.target_col, /^(y|values?|target)$/i);
+  // Without a column of names a table with a column of values is one series, whatever else it holds.
+  const unnamed = value < 0 ? "wide" : "one";
   if (value < 0) value = columns.findIndex((_, i) => i !== time && i !== series);
   fill("time", every, String(time));
-  fill("series", [["wide", "one column each"], ...every], series < 0 ? "wide" : String(series));
+  const layouts = [["one", "a single one"], ["wide", "one column each"]];
+  fill("series", [...layouts, ...every], series < 0 ? unnamed : String(series));
   fill("value", every, String(value));
   byId("value-label").hidden = byId("series").value === "wide";
 }
@@ -133,12 +136,10 @@ function guess() {
 function query() {
   const name = (id) => columns[Number(byId(id).value)];
   const asked = new URLSearchParams({ model: chosenModel().name, time_col: name("time") });
-  if (byId("series").value === "wide") asked.set("layout", "wide");
-  else {
-    asked.set("layout", "long");
-    asked.set("id_col", name("series"));
-    asked.set("target_col", name("value"));
-  }
+  const series = byId("series").value;
+  asked.set("layout", series === "wide" ? "wide" : "long");
+  if (series !== "wide") asked.set("target_col", name("value"));
+  if (series !== "wide" && series !== "one") asked.set("id_col", name("series"));
   return asked;
 }
 
