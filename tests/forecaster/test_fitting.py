@@ -15,8 +15,10 @@ from leapts import LeapTS
 from leapts.data.panel import Panel
 from leapts.data.windows import Windows
 from leapts.errors import DataError
+from leapts.forecaster.arrays import ArrayForecaster
 from leapts.forecaster.fitted import Fitted
 from leapts.forecaster.fitting import _some_windows, _step
+from leapts.intervals import interval_bounds
 from leapts.report.contents import collect
 from tests.forecaster.frames import APART, JOINT, LOOKBACK, make_forecaster, make_frame
 
@@ -124,6 +126,38 @@ def test_an_update_measures_a_series_that_did_not_move_before(val_size: int | No
     assert max(loss for _, loss in model.report_.losses) < 10
     widths = model.predict(level=[80]).groupby("unique_id").last().eval("`LeapTS-hi-80` - `LeapTS-lo-80`")
     assert 10 < widths["c"] < 50_000
+
+
+@pytest.mark.parametrize("val_size", [12, 60])  # scores of all series together, and of each one
+def test_a_series_that_moves_for_the_first_time_is_forecast_like_a_stranger(val_size: int) -> None:
+    frame = _with_a_late_mover(30, jump=5000.0)
+    early = frame[frame.groupby("unique_id").cumcount(ascending=False) >= 30]
+    model = make_forecaster(val_size=val_size, max_steps=10, **APART).fit(early)
+    assert model.fitted_.unmoved.tolist() == [False, False, True]
+    known = model.predict(frame, level=[80])
+    strange = model.predict(frame.replace({"unique_id": {"c": "new"}}), level=[80])
+    assert known.drop(columns="unique_id").equals(strange.drop(columns="unique_id"))
+    names = ["a", "b", "c"]
+    histories = [frame.loc[frame["unique_id"] == name, "y"].to_numpy() for name in names]
+    arrays = ArrayForecaster(model.fitted_)
+    (served,) = arrays.forecast([arrays.read(names, histories)])
+    for column, values in arrays.bounds(served, interval_bounds([80])).items():
+        np.testing.assert_allclose(values.reshape(-1), known[column], rtol=1e-6)
+    # As long as it stays where it was, nothing changes.
+    still = model.predict(early, level=[80])
+    pd.testing.assert_frame_equal(still, model.predict(level=[80]))
+
+
+def test_a_model_that_mixes_needs_aligned_look_backs_and_no_more() -> None:
+    frame = make_frame()
+    model = make_forecaster(max_steps=5, **JOINT).fit(frame)
+    late = frame.drop(frame.index[frame["unique_id"] == "b"][:17])
+    pd.testing.assert_frame_equal(model.predict(late), model.predict(frame))
+    ends_early = frame.drop(frame.index[frame["unique_id"] == "b"][-1:])
+    with pytest.raises(DataError, match="differ in their first stamp or their length"):
+        model.predict(ends_early)
+    with pytest.raises(DataError, match="differ in their first stamp or their length"):
+        model.update(late)
 
 
 def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:

@@ -32,6 +32,23 @@ def test_the_look_back_is_picked_for_the_reason_given(
     assert picked.model.input_size == lookback
 
 
+def test_one_short_series_shortens_the_look_back_of_all_only_where_it_is_not_padded() -> None:
+    lengths = {"a": 400, "b": 390, "new": 9}
+    frames = [
+        pd.DataFrame({"unique_id": name, "ds": pd.date_range("2024-01-01", periods=length), "y": range(length)})
+        for name, length in lengths.items()
+    ]
+
+    def pick(series: str, *, pad_short: bool) -> Pick:
+        panel = read_panel(pd.concat(frames)).select(list(series.split()))
+        given = {"input_size": None, "val_size": 0, "model": {}, "training": {}}
+        return next(pick for pick in pick_options(panel, 7, pad_short=pad_short, **given).picks if "input" in pick.name)
+
+    assert pick("a b new", pad_short=True) == Pick("input_size", 28, "four seasons of 7")
+    assert pick("a b new", pad_short=False).value == 1
+    assert pick("new", pad_short=True).reason.startswith("half of what the median series has")
+
+
 def test_options_given_as_text_are_the_numbers_they_spell_and_others_are_refused() -> None:
     panel = read_panel(pd.DataFrame({"ds": range(100), "y": range(100)}))
 

@@ -87,6 +87,8 @@ class ArrayForecaster:
         self._names = fitted.tail.series
         self._mean, self._scale = fitted.scaler.mean.numpy(), fitted.scaler.deviation.numpy()
         self._groups = fitted.score_groups(fitted.tail).numpy()
+        # Should one of these move, it is as strange as one that the fit did not see.
+        self._waiting = fitted.unmoved.numpy()
         # Whatever is no larger than this, of any known series, is near enough to its mean and to its other values.
         self._near = float((FARTHEST * self._scale - np.abs(self._mean)).min(initial=np.inf)) / 2
         self._known_half_widths: dict[Level, Floats] = {}
@@ -250,19 +252,20 @@ class ArrayForecaster:
     def _standards(
         self, names: Sequence[Name], histories: Sequence[Floats] | Floats
     ) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
-        """Mean, deviation and group of each series: as fitted where known, by their own history where not."""
-        if tuple(names) == self._names:
+        """Mean, deviation and group of each series: as fitted if measured then, else by its own history."""
+        if tuple(names) == self._names and not self._waiting.any():
             return self._mean, self._scale, self._groups
         index = self.fitted.places_of(names).numpy()
         mean, scale = self._mean[index], self._scale[index]
         groups = self._groups[index]
-        unknown = np.flatnonzero(index < 0)
-        if len(unknown):
-            places = unknown.tolist()
-            own = Scaler.fit(_panel([names[place] for place in places], [histories[place] for place in places]))
-            mean[unknown], scale[unknown] = own.mean.numpy(), own.deviation.numpy()
+        places = np.flatnonzero((index < 0) | self._waiting[index]).tolist()
+        if places:
+            some = _panel([names[place] for place in places], [histories[place] for place in places])
+            strange = self.fitted.strangers(some).numpy()
+            own, strangers = Scaler.fit(some), np.array(places)[strange]
+            mean[strangers], scale[strangers] = own.mean.numpy()[strange], own.deviation.numpy()[strange]
             # Strangers go by the last group, as in `Fitted.score_groups`.
-            groups[unknown] = 0 if self.fitted.scores is None else len(self.fitted.scores.counts) - 1
+            groups[strangers] = 0 if self.fitted.scores is None else len(self.fitted.scores.counts) - 1
         return mean, scale, groups
 
     def _refuse_far(self, names: Sequence[Name], tails: Floats, windows: npt.NDArray[np.float32]) -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import torch
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Bool, Float32, Float64, Int64
 from torch import Tensor
 
 from leapts.config import ModelConfig, TrainingConfig
@@ -47,7 +47,7 @@ class Fitted:
 
     def __getstate__(self) -> dict[str, object]:
         # Copies and pickles leave out what is made anew when asked for; the light model could not be pickled.
-        made_anew = {"light", "_places"}
+        made_anew = {"light", "_places", "unmoved"}
         return {name: value for name, value in self.__dict__.items() if name not in made_anew}
 
     @cached_property
@@ -90,16 +90,27 @@ class Fitted:
         own = self.tail.series
         return panel.series == own or tuple(map(str, panel.series)) == tuple(map(str, own))
 
+    def strangers(self, panel: Panel) -> Bool[Tensor, " series"]:
+        """Which series of a panel the fit has no measure of: those it did not see, and those it did not see move."""
+        places = torch.arange(len(panel)) if self.has_series_of(panel) else self.places_of(panel.series)
+        strange = places < 0
+        unmoved = ~strange & self.unmoved[places]
+        return strange | (unmoved & ~Scaler.fit(panel).constant) if bool(unmoved.any()) else strange
+
+    @cached_property
+    def unmoved(self) -> Bool[Tensor, " series"]:
+        """Which of the model's series did not move by the end of its data."""
+        return self.scaler.constant & Scaler.fit(self.tail).constant
+
     def scaler_for(self, panel: Panel) -> Scaler:
-        """The scaling of a panel's series: as fitted where known, by their own history where not."""
-        if self.has_series_of(panel):
+        """The scaling of a panel's series: as fitted where it measured them, by their own history where not."""
+        strange = self.strangers(panel)
+        if not bool(strange.any()) and self.has_series_of(panel):
             return self.scaler
-        index = self.places_of(panel.series)
-        own = Scaler.fit(panel)
-        chosen = index.clamp(min=0)
+        own, places = Scaler.fit(panel), self.places_of(panel.series)
         return Scaler(
-            torch.where(index >= 0, self.scaler.mean[chosen], own.mean),
-            torch.where(index >= 0, self.scaler.deviation[chosen], own.deviation),
+            torch.where(strange, own.mean, self.scaler.mean[places]),
+            torch.where(strange, own.deviation, self.scaler.deviation[places]),
         )
 
     def forecast(self, panel: Panel, record: Record = "nothing") -> "PanelForecast":
@@ -109,7 +120,8 @@ class Fitted:
             DataError: When a series is too short, or the model needs its own series and these are others.
             TrainingError: When the weights are such that no number comes out.
         """
-        panel = self.accepted(panel)
+        # What a model that mixes its series looks at has to be aligned, and not what came before.
+        panel = self.accepted(panel.tail(self.config.input_size) if self.is_joint else panel)
         tail = panel.tail(self.config.input_size)
         scaler = self.scaler_for(panel)
         if self.forgets_levels:
@@ -180,8 +192,7 @@ class Fitted:
         count = 1 if self.scores is None else len(self.scores.counts)
         if count == 1:
             return torch.zeros(len(panel), dtype=torch.int64)
-        places = self.places_of(panel.series)
-        return places.where(places >= 0, count - 1)
+        return self.places_of(panel.series).where(~self.strangers(panel), count - 1)
 
     def require_scores(self) -> ConformalScores:
         """The calibration scores.

@@ -166,7 +166,9 @@ def continue_fit(
     updated = replace(updated, report=report)
     if validation is not None:
         return replace(updated, scores=calibrated(updated, split.val))
-    if fitted.scores is None or (fitted.has_series_of(panel) and torch.equal(scaler.deviation, known.deviation)):
+    if fitted.scores is None or (
+        fitted.has_series_of(panel) and torch.equal(scaler.deviation, fitted.scaler.deviation)
+    ):
         return updated
     # Scores of single series go by the places and units of the fit; for others, those of all of them together remain.
     return replace(updated, scores=fitted.scores.of_last_group())

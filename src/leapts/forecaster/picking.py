@@ -74,7 +74,7 @@ def pick_options(
     chooser = _Chooser()
     shortest = int(panel.lengths.min())
     val = chooser.given_or("val_size", val_size, *pick_val_size(shortest, h))
-    lookback = chooser.given_or("input_size", input_size, *_input_size(panel, h, shortest - val))
+    lookback = chooser.given_or("input_size", input_size, *_input_size(panel, h, val, pad_short=pad_short))
     options: dict[str, Any] = {"h": h, "input_size": lookback, **model}
     known = panel.head(-val) if val else panel
     windows = _windows(known, lookback, h, pad_short=pad_short)
@@ -159,17 +159,19 @@ def _windows(panel: Panel, lookback: int, h: int, *, pad_short: bool) -> int:
     return int(((room + 1).clamp(min=0) + padded).sum())
 
 
-def _input_size(panel: Panel, h: int, shortest: int) -> tuple[int, str]:
+def _input_size(panel: Panel, h: int, val_size: int, *, pad_short: bool) -> tuple[int, str]:
+    # Where short series are padded, a few of them need not shorten the look-back of all.
+    length, whose = (panel.lengths.median(), "median") if pad_short else (panel.lengths.min(), "shortest")
     season = seasonal_period(panel.freq)
     wanted, reason = min(4 * season, _LONGEST_PICKED_LOOKBACK), f"four seasons of {season}"
     if wanted < 4 * season:
         reason += f", cut to {wanted}"
     if wanted <= 2 * h:
         wanted, reason = 2 * h, "twice the horizon"
-    room = max(1, (shortest - h) // 2)
+    room = max(1, (int(length) - val_size - h) // 2)
     if wanted <= room:
         return wanted, reason
-    return room, f"half of what the shortest series has beside the horizon ({wanted} would be better)"
+    return room, f"half of what the {whose} series has beside the horizon ({wanted} would be better)"
 
 
 def _hidden_size(panel: Panel) -> tuple[int, str]:
