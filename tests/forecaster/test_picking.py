@@ -41,8 +41,8 @@ def test_one_short_series_shortens_the_look_back_of_all_only_where_it_is_not_pad
 
     def pick(series: str, *, pad_short: bool) -> Pick:
         panel = read_panel(pd.concat(frames)).select(list(series.split()))
-        given = {"input_size": None, "val_size": 0, "model": {}, "training": {}}
-        return next(pick for pick in pick_options(panel, 7, pad_short=pad_short, **given).picks if "input" in pick.name)
+        picked = pick_options(panel, 7, input_size=None, val_size=0, model={}, training={}, pad_short=pad_short)
+        return next(pick for pick in picked.picks if pick.name == "input_size")
 
     assert pick("a b new", pad_short=True) == Pick("input_size", 28, "four seasons of 7")
     assert pick("a b new", pad_short=False).value == 1

@@ -229,7 +229,8 @@ def _panel(instances: Instances) -> Panel:
 def _refuse_stamps_without_frequency(instances: Instances) -> None:
     """Before a fit, rather than after it: a forecast would have no stamps."""
     for key, part in instances:
-        if isinstance(part.index, pd.DatetimeIndex) and _cutoff(part).freq is None:
+        last = _cutoff(part)
+        if isinstance(last, pd.DatetimeIndex) and last.freq is None:
             raise DataError(
                 f"the time stamps of {_named(key)} follow no frequency, so there are none for its forecast; "
                 "add those that are missing (y.asfreq('D') and Imputer, of daily ones), or count steps by integers"

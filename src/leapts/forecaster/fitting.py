@@ -166,9 +166,8 @@ def continue_fit(
     updated = replace(updated, report=report)
     if validation is not None:
         return replace(updated, scores=calibrated(updated, split.val))
-    if fitted.scores is None or (
-        fitted.has_series_of(panel) and torch.equal(scaler.deviation, fitted.scaler.deviation)
-    ):
+    has_old_units = fitted.has_series_of(panel) and torch.equal(scaler.deviation, fitted.scaler.deviation)
+    if fitted.scores is None or has_old_units:
         return updated
     # Scores of single series go by the places and units of the fit; for others, those of all of them together remain.
     return replace(updated, scores=fitted.scores.of_last_group())
