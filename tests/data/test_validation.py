@@ -455,6 +455,24 @@ def test_quarters_are_read(tmp_path: Path) -> None:
     assert str(panel.freq).startswith("QS")
 
 
+@pytest.mark.parametrize(
+    ("form", "has_dates"),
+    [("%Y-%m-%d", True), ("%d.%m.%Y", True), ("%m/%d/%Y", True), ("%d.%m.%Y %H:%M", False), ("%Y-%m-%d %H:%M", False)],
+)
+def test_dates_of_text_are_dates_however_they_are_written(form: str, has_dates: bool, tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-05", periods=40)
+    path = csv(tmp_path, "ds,y\n" + "".join(f"{day.strftime(form)},1\n" for day in days))
+    panel = read_panel(path)
+    assert panel.style.has_dates is has_dates
+    np.testing.assert_array_equal(panel.stamps(), days.to_numpy())
+
+
+def test_steps_beyond_what_numbers_steps_are_refused() -> None:
+    frame = pd.DataFrame({"ds": np.array([1, 2, 2**63], dtype=np.uint64), "y": 1.0})
+    with pytest.raises(DataError, match="column 'ds' holds 9223372036854775808, which no step is numbered by"):
+        read_panel(frame)
+
+
 @pytest.mark.parametrize("offset", ["+01", " +01", "+0100", "+01:00", ".5+01"])
 def test_an_offset_may_be_hours_alone(offset: str) -> None:
     """As PostgreSQL writes them."""

@@ -52,7 +52,13 @@ def time_column(table: Table, name: str) -> TimeColumn:
     if is_text(data.type):
         data = _parsed(data, table, name)
     if pa.types.is_integer(data.type):
-        steps = _numpy(data.cast(pa.int64()))
+        try:
+            steps = _numpy(data.cast(pa.int64()))
+        except pa.ArrowInvalid:
+            raise DataError(
+                f"{table.name}: column {quoted(name)} holds {pc.max(data).as_py()}, which no step is numbered by; "
+                "count steps from 1"
+            ) from None
         _refuse_dates_as_integers(steps, table, name)
         return TimeColumn(steps, None, str(data.type))
     if pa.types.is_date(data.type):
@@ -249,7 +255,9 @@ def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
             f"{quoted(text[bad])}; {WRITE_ISO}, or number the steps with integers"
         )
     unit = pa.timestamp("us", tz="UTC" if aware[0] else None)
-    return pa.chunked_array([pa.array(stamps.dt.as_unit("us"), type=unit)])
+    read = pa.chunked_array([pa.array(stamps.dt.as_unit("us"), type=unit)])
+    has_dates = table.is_text and not aware[0] and bool((stamps == stamps.dt.normalize()).all())
+    return read.cast(pa.date32()) if has_dates and not text.str.contains(":").any() else read
 
 
 def _is_written_by_convention(text: str) -> bool:
