@@ -71,6 +71,24 @@ def test_a_back_test_says_by_itself_what_it_needs() -> None:
     assert len(model.cross_validation(values)) == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"val_size": 0}, ConfigError, "no windows were held out"),
+        ({"val_size": 12}, DataError, r"level 99 needs 99 held-out windows, and there are 18"),
+        (
+            {"val_size": 40, "input_size": 4},
+            DataError,
+            r"level 99 needs 99 held-out windows, and 3 of 3 groups have fewer",
+        ),
+    ],
+)
+def test_levels_are_refused_before_the_fit(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    model = LeapTS(H, **{"input_size": 8, "max_steps": 2, **options})
+    with pytest.raises(error, match=words):
+        model.cross_validation(waves(), level=[80, 99], progress=lambda *_: pytest.fail("it was fitted"))
+
+
 def test_no_model_sees_across_a_gap_what_its_cutoff_hides() -> None:
     data = waves()
     day = data.groupby("unique_id").cumcount()

@@ -194,13 +194,14 @@ class LeapTS:
         panel = self._read(df).without_lookahead()
         if CUTOFF in (panel.style.id_col, panel.style.time_col, panel.style.target_col):
             raise ConfigError(f"a back-test has a column {CUTOFF!r} of its own; give the data's another name")
-        interval_bounds(_listed("level", level), self.alias)  # refuses what cannot be, before the fit
+        levels = _listed("level", level)
+        interval_bounds(levels, self.alias)  # refuses what cannot be, before the fit
         held_out = h + step * (n_windows - 1)
         purpose = f"a back-test with {counted(n_windows, 'window')} of {h} steps, and something to fit on,"
         require_length(panel, held_out + h + 2, purpose, cure="ask for fewer windows or a shorter horizon")
 
         def fit(known: Panel) -> Fitted:
-            fitted = fit_panel(known, self._fit_options(), progress=progress)
+            fitted = fit_panel(known, self._fit_options(), progress=progress, levels=levels)
             if on_fit is not None:
                 twin = LeapTS(**self.get_params())
                 twin._keep(fitted)
@@ -213,7 +214,7 @@ class LeapTS:
         frame = backtest(panel, h, n_windows, step, fit=fit, refit=refit, columns=columns)
         if not return_coverage:
             return frame
-        return frame, coverage_reached(frame, _listed("level", level), self.alias, panel.style.target_col)
+        return frame, coverage_reached(frame, levels, self.alias, panel.style.target_col)
 
     def update(self, df: Any, *, max_steps: int | None = None, progress: Progress | None = None) -> Self:
         """Go on training from the present weights on newer data; the scaling of known series stays, if they had moved.

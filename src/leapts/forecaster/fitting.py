@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Int64
+from torch import Tensor
 
 from leapts.assembly import build_model
 from leapts.config import ModelConfig, TrainingConfig
@@ -24,7 +26,7 @@ from leapts.errors import ConfigError, TrainingError
 from leapts.files import claimed
 from leapts.forecaster.fitted import Fitted, tail_of
 from leapts.forecaster.picking import Pick, Picked, pick_options, pick_val_size
-from leapts.intervals import ConformalScores, enough_for_own_groups
+from leapts.intervals import ConformalScores, Level, enough_for_own_groups
 from leapts.training import Checkpoint, Progress, TrainingReport, Workers, train, train_taught
 from leapts.training.workers import present_workers, require_same
 
@@ -54,6 +56,7 @@ def fit_panel(
     resume: bool = False,
     on_failure: Callable[[Fitted], None] | None = None,
     workers: Workers | None = None,
+    levels: Sequence[Level] = (),
 ) -> Fitted:
     """Pick what is left open, fit, and calibrate.
 
@@ -65,6 +68,12 @@ def fit_panel(
         resume: Whether to go on from the state kept there.
         on_failure: Given the model with its last good weights when training diverges, before the error is raised.
         workers: The processes to train with; those of torch's process group, if this process is in one, when left out.
+        levels: Intervals that will be asked for: whether windows enough are held out for them is known before the fit.
+
+    Raises:
+        DataError: When the data are too short for the options, or hold too few windows for a level.
+        ConfigError: When an option cannot be.
+        TrainingError: When training diverges.
     """
     workers = workers or present_workers()
     if options.h < 1:
@@ -95,6 +104,8 @@ def fit_panel(
     if workers.size > 1:
         require_same(workers, bytes.fromhex(_fingerprint(panel, picked)))
     validation = _validation_windows(fitted, split.val if picked.val_size else None)
+    if levels:
+        _require_levels(fitted, None if validation is None else split.val, levels)
     try:
         with _kept_state(checkpoint_dir, panel, picked, workers, resume=resume) as checkpoint:
             report = train_taught(
@@ -206,24 +217,41 @@ def calibrated(fitted: Fitted, panel: Panel) -> ConformalScores:
     that were constant have none, and are measured with the others only if there are no others.
     """
     windows = _some_windows(fitted, panel, _MOST_CALIBRATION_ROWS)
-    errors, owners = [], []
+    errors = []
     for some in torch.arange(len(windows)).split(max(1, 8192 // _rows_a_window(fitted, panel))):
         batch = windows.gather(some)
         errors.append((fitted.light.forecast(batch.history).values - batch.future).flatten(0, 1))
-        owners.append(windows.series_of(some))
+    rows, groups = _measured_rows(fitted, panel, windows)
+    return ConformalScores.fit(torch.cat(errors)[rows], torch.ones(len(rows)), groups)
+
+
+def _measured_rows(
+    fitted: Fitted, panel: Panel, windows: EveryNth
+) -> tuple[Int64[Tensor, " scores"], Int64[Tensor, " scores"]]:
+    """Which rows of the windows the intervals are measured on, and of which group each of them is."""
+    members = windows.series_of(torch.arange(len(windows)))
+    moving = ~fitted.scaler_for(panel).constant[members]
+    pooled = moving.nonzero().flatten() if bool(moving.any()) else torch.arange(len(members))
     places = fitted.places_of(panel.series)
-    residuals, members = torch.cat(errors), torch.cat(owners)
-    counts = ~fitted.scaler_for(panel).constant[members]
-    pooled = residuals[counts] if bool(counts.any()) else residuals
     series = places[members]
     if torch.equal(places.sort().values, torch.arange(len(fitted.tail))):
         windows_of_each = torch.bincount(series, minlength=len(panel))
         if len(panel) > 1 and enough_for_own_groups(windows_of_each, fitted.config.h):
             # One group for each series, and after them one for series that were not there.
-            residuals = torch.cat([residuals, pooled])
-            series = torch.cat([series, series.new_full((len(pooled),), len(panel))])
-            return ConformalScores.fit(residuals, torch.ones(len(residuals)), series)
-    return ConformalScores.fit(pooled, torch.ones(len(pooled)))
+            rows = torch.cat([torch.arange(len(members)), pooled])
+            return rows, torch.cat([series, series.new_full((len(pooled),), len(panel))])
+    return pooled, torch.zeros_like(pooled)
+
+
+def _require_levels(fitted: Fitted, held_out: Panel | None, levels: Sequence[Level]) -> None:
+    """Refuse levels there will be too few scores for, by as many scores of nothing."""
+    if held_out is None:
+        fitted.require_scores()
+        return
+    _, groups = _measured_rows(fitted, held_out, _some_windows(fitted, held_out, _MOST_CALIBRATION_ROWS))
+    scores = ConformalScores.fit(torch.zeros(len(groups), 1), torch.ones(len(groups)), groups)
+    for level in levels:
+        scores.half_widths(level)
 
 
 def _untrained(panel: Panel, train_part: Panel, picked: Picked, options: FitOptions) -> Fitted:
