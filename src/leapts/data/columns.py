@@ -256,8 +256,9 @@ def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
         )
     unit = pa.timestamp("us", tz="UTC" if aware[0] else None)
     read = pa.chunked_array([pa.array(stamps.dt.as_unit("us"), type=unit)])
-    has_dates = table.is_text and not aware[0] and bool((stamps == stamps.dt.normalize()).all())
-    return read.cast(pa.date32()) if has_dates and not text.str.contains(":").any() else read
+    # As the parser of CSV has it of dates in ISO 8601: a time of day that nobody wrote is none.
+    has_times = aware[0] or text.str.contains(":").any() or (stamps != stamps.dt.normalize()).any()
+    return read.cast(pa.date32()) if table.is_text and not has_times else read
 
 
 def _is_written_by_convention(text: str) -> bool:

@@ -122,11 +122,12 @@ def counted_from(
     That is the stamp itself and no step, but where daylight saving skips its time of day. There the stamp is moved, and
     those counted from it would all be moved with it; so they are counted from `first` as before.
     """
-    stamps = stamps_at(first, positions, freq, zone)
     frequency = parse_frequency(freq)
     if zone is None or frequency.clock in ("steps", "duration"):
-        return stamps, np.zeros_like(positions)
-    moved = nominal(stamps, zone) != _wall_at(first, positions, frequency, zone)
+        return stamps_at(first, positions, freq, zone), np.zeros_like(positions)
+    wall = _wall_at(first, positions, frequency, zone)
+    stamps = from_wall(wall, zone)
+    moved = nominal(stamps, zone) != wall
     return np.where(moved, first, stamps), np.where(moved, positions, 0)
 
 
