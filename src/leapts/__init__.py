@@ -16,11 +16,14 @@ from leapts.errors import (
     TrainingError,
     WorkerLostError,
 )
+from leapts.renamed import install as _install_old_names
 
 if TYPE_CHECKING:
-    from leapts.forecaster import LeapTS
+    from leapts.forecasting import LeapTS
+    from leapts.model.build import register_scheduler, register_state_cell
 
 __version__ = version("leapts")
+_install_old_names()
 __all__ = [
     "ConfigError",
     "DataError",
@@ -32,12 +35,18 @@ __all__ = [
     "TrainingError",
     "WorkerLostError",
     "__version__",
+    "register_scheduler",
+    "register_state_cell",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name == "LeapTS":
-        from leapts.forecaster import LeapTS
+        from leapts.forecasting import LeapTS
 
         return LeapTS
+    if name in ("register_scheduler", "register_state_cell"):
+        from leapts.model import build
+
+        return getattr(build, name)
     raise AttributeError(f"module 'leapts' has no attribute {name!r}")

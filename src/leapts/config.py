@@ -1,25 +1,34 @@
-"""The model's options: frozen, validated once, to and from JSON and TOML.
+"""Options for reading data, for the model and for training: frozen, validated once, each spelled here only.
 
-Nothing here imports torch, so that a command line can read a configuration at once. `leapts.assembly` turns options
-into a model.
+Estimator, command line and server take names, types, limits and descriptions of options from here. Torch is not
+imported, so that the command line starts fast. `leapts.model.build` turns options into a model.
 """
 
 import json
+import math
 import tomllib
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, ValidationError, model_validator
 
 from leapts.errors import ConfigError
-from leapts.wording import nearest
+from leapts.messages import explain, quoted
+from leapts.registration import SCHEDULERS, STATE_CELLS, Registry
 
 Size = Annotated[int, Field(ge=1)]
 
 # What is taken out of a window before it is looked at: its mean and spread, its last value and spread, its last value
 # alone, or nothing.
 NormalizationName = Literal["mean", "last", "shift", "none"]
+
+
+Layout = Literal["auto", "long", "wide"]
+Duplicates = Literal["error", "first", "last"]
+Fill = Literal["interpolate", "ffill"] | float | int
+TimeAxis = Literal["calendar", "row"]
 
 
 class Options(BaseModel):
@@ -37,7 +46,74 @@ class RootOptions(Options):
             try:
                 super().__init__(**options)
             except ValidationError as error:
-                raise ConfigError(_explain(error, type(self).model_fields)) from None
+                raise ConfigError(explain(error, type(self).model_fields)) from None
+
+
+def _valid_fill(value: Any) -> Any:
+    """Accept the name of a method or a number, also one that a shell or a file gave as text."""
+    if value is None or (isinstance(value, str) and value in ("interpolate", "ffill")):
+        return value
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError("must be interpolate, ffill or a number") from None
+    if not math.isfinite(number):
+        raise ValueError("must be a finite number, or the values would stay missing")
+    return number
+
+
+def _valid_freq(value: Any) -> Any:
+    """Accept a pandas alias or a whole number, also one given as text."""
+    if isinstance(value, Integral) or (isinstance(value, str) and value.removeprefix("-").isdecimal()):
+        return int(value)
+    if value is None or isinstance(value, str):
+        return value
+    raise ValueError("must be a pandas alias, such as 'D', or a whole number")
+
+
+class ReadOptions(RootOptions):
+    """How a table is read, and what is done about gaps and repeated rows."""
+
+    id_col: str = Field(default="unique_id", description="column of series names, in a long table")
+    time_col: str = Field(default="ds", description="column of timestamps")
+    target_col: str = Field(default="y", description="column of values, in a long table")
+    layout: Layout = Field(
+        default="auto",
+        description="one row for each series and timestamp (long), or one column for each series (wide)",
+    )
+    freq: Annotated[str | int | None, BeforeValidator(_valid_freq)] = Field(
+        default=None, description="frequency: a pandas alias or a whole number; by default inferred from the data"
+    )
+    is_fitted: bool = Field(default=False, description="whether the frequency is the one of a fitted model")
+    fill: Annotated[Fill | None, BeforeValidator(_valid_fill)] = Field(
+        default=None,
+        description="imputation of missing values: interpolate, ffill or a number; by default they are errors",
+    )
+    duplicates: Duplicates = Field(
+        default="error", description="which of several rows with the same series and timestamp to keep"
+    )
+    time: TimeAxis = Field(
+        default="calendar",
+        description="use the timestamps (calendar), or number the rows of each series 1, 2, 3 ... (row)",
+    )
+    max_values: int | None = Field(
+        default=None,
+        description="limit on the values after imputation; by default in proportion to the data",
+    )
+
+    @property
+    def asked(self) -> str:
+        """How an error message proposes another option; a fitted model keeps its own."""
+        return "fit the model with" if self.is_fitted else "pass"
+
+    @model_validator(mode="after")
+    def _columns_differ(self) -> Self:
+        if len({self.id_col, self.time_col, self.target_col}) < 3:
+            raise ValueError(
+                f"id_col={quoted(self.id_col)}, time_col={quoted(self.time_col)} and "
+                f"target_col={quoted(self.target_col)}: must be three different columns"
+            )
+        return self
 
 
 class MlpMixing(Options):
@@ -59,7 +135,20 @@ class NoMixing(Options):
     kind: Literal["none"] = "none"
 
 
-class HierarchicalScheduling(Options):
+class SchedulingOptions(Options):
+    """Base of the options of every scheduler; a subclass gives `kind` its one value."""
+
+    draws_at_random: ClassVar[bool] = False  # also without a generator, so that a forecast depends on its batch
+    kind: str
+
+
+class StateOptions(Options):
+    """Base of the options of every state cell; a subclass gives `kind` its one value."""
+
+    kind: str
+
+
+class HierarchicalScheduling(SchedulingOptions):
     """The paper's controller: a scale, then a length."""
 
     kind: Literal["hierarchical"] = "hierarchical"
@@ -67,35 +156,36 @@ class HierarchicalScheduling(Options):
     temperature: Annotated[float, Field(gt=0, description="of the Gumbel-softmax")] = 1.0
 
 
-class FlatScheduling(Options):
+class FlatScheduling(SchedulingOptions):
     """Ablation: a length without a scale."""
 
     kind: Literal["flat"] = "flat"
     max_leaps: Size = 4
 
 
-class MonteCarloScheduling(Options):
+class MonteCarloScheduling(SchedulingOptions):
     """Ablation: random partitions of the horizon."""
 
+    draws_at_random: ClassVar[bool] = True
     kind: Literal["monte_carlo"] = "monte_carlo"
     max_leaps: Size = 4
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
 
-class FixedStepScheduling(Options):
+class FixedStepScheduling(SchedulingOptions):
     """Ablation: always the same length, such as one period of the data."""
 
     kind: Literal["fixed"] = "fixed"
     step: Size
 
 
-class NoScheduling(Options):
+class NoScheduling(SchedulingOptions):
     """Ablation: the coarse forecast alone."""
 
     kind: Literal["none"] = "none"
 
 
-class ControlledState(Options):
+class ControlledState(StateOptions):
     """The paper's neural controlled differential equation."""
 
     kind: Literal["cde"] = "cde"
@@ -104,31 +194,44 @@ class ControlledState(Options):
     clusters: Size = Field(default=1, description="groups of variates, each with a vector field of its own")
 
 
-class RecurrentState(Options):
+class RecurrentState(StateOptions):
     """Ablation: a plain recurrent network."""
 
     kind: Literal["rnn"] = "rnn"
 
 
-class LongShortTermState(Options):
+class LongShortTermState(StateOptions):
     """Ablation: an LSTM."""
 
     kind: Literal["lstm"] = "lstm"
 
 
+def _options_of(registry: Registry) -> BeforeValidator:
+    """Validate a table by the options of the kind it names, which may be registered later than this."""
+
+    def validate(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        kind = value.get("kind")
+        if not isinstance(kind, str) or kind not in registry.options:
+            raise ValueError(registry.unknown(kind))
+        return registry.options[kind].model_validate(value)
+
+    return BeforeValidator(validate)
+
+
 Mixing = Annotated[MlpMixing | PooledMixing | NoMixing, Field(discriminator="kind")]
-Scheduling = Annotated[
-    HierarchicalScheduling | FlatScheduling | MonteCarloScheduling | FixedStepScheduling | NoScheduling,
-    Field(discriminator="kind"),
-]
-State = Annotated[ControlledState | RecurrentState | LongShortTermState, Field(discriminator="kind")]
+SCHEDULERS.declare(HierarchicalScheduling, FlatScheduling, MonteCarloScheduling, FixedStepScheduling, NoScheduling)
+STATE_CELLS.declare(ControlledState, RecurrentState, LongShortTermState)
+Scheduling = Annotated[SerializeAsAny[SchedulingOptions], _options_of(SCHEDULERS)]
+State = Annotated[SerializeAsAny[StateOptions], _options_of(STATE_CELLS)]
 
 
 class ModelConfig(RootOptions):
     """All that decides what a model is, apart from its weights."""
 
     h: Size = Field(description="steps to forecast")
-    input_size: Size = Field(description="steps of history a forecast looks back on")
+    input_size: Size = Field(description="steps of history used for a forecast")
     n_series: Size | None = Field(
         default=None, description="variates forecast together; none: any number, each for itself"
     )
@@ -136,7 +239,7 @@ class ModelConfig(RootOptions):
     encoder_layers: Annotated[int, Field(ge=1, le=4)] = 2
     head_layers: Annotated[int, Field(ge=1, le=4)] = 1
     normalization: NormalizationName = "mean"
-    variate_identity: bool = Field(default=False, description="a learned vector for each variate")
+    series_embedding: bool = Field(default=False, description="a learned vector for each variate")
     mixing: Mixing = NoMixing()
     scheduling: Scheduling = HierarchicalScheduling()
     state: State = ControlledState()
@@ -159,7 +262,7 @@ class ModelConfig(RootOptions):
             name
             for name, used in {
                 "mixing": self.mixing.kind != "none",
-                "variate_identity": self.variate_identity,
+                "series_embedding": self.series_embedding,
                 "state.clusters": clusters > 1,
             }.items()
             if used
@@ -192,13 +295,13 @@ class ModelConfig(RootOptions):
 class TrainingConfig(RootOptions):
     """How a model learns. All randomness follows from the seed and the step, so a run can stop and go on anywhere."""
 
-    max_steps: Size
+    max_steps: Size = Field(description="training steps")
     batch_size: Size = Field(description="windows in a step")
     val_check_steps: Size = Field(description="steps between looks at the validation windows")
     patience: Annotated[int, Field(ge=0)] = Field(
         default=5, description="stop after so many looks without a better validation error; 0: never"
     )
-    learning_rate: Annotated[float, Field(gt=0)] = 2e-3
+    learning_rate: Annotated[float, Field(gt=0)] = Field(default=2e-3, description="learning rate of the first step")
     huber_delta: Annotated[float, Field(gt=0)] = Field(
         default=0.1, description="where the loss turns from squared to absolute, in standardised units"
     )
@@ -206,7 +309,7 @@ class TrainingConfig(RootOptions):
     teachers: Annotated[int, Field(ge=0)] = Field(
         default=0, description="models fitted first, whose mean forecast is half of what the model learns; 0: none"
     )
-    random_seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    random_seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=1, description="seed of all random numbers")
 
 
 def _parsed(parse: Callable[[str], Any], text: str, language: str) -> dict[str, Any]:
@@ -217,17 +320,3 @@ def _parsed(parse: Callable[[str], Any], text: str, language: str) -> dict[str, 
     if not isinstance(options, dict):
         raise ConfigError(f"the options must be a table of names and values, not {options!r}")
     return options
-
-
-def _explain(error: ValidationError, known: Collection[str]) -> str:
-    """One line for each wrong option: its name, what is wrong, and the value given."""
-    lines = []
-    for problem in error.errors():
-        name = ".".join(str(part) for part in problem["loc"])
-        message = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            near = nearest(name, known) if len(problem["loc"]) == 1 else None
-            message = f"there is no such option; did you mean {near}?" if near else "there is no such option"
-        given = "" if problem["type"] in ("missing", "value_error") else f" (given: {problem['input']!r})"
-        lines.append(f"{name}: {message}{given}" if name else message)
-    return "; ".join(lines)

@@ -1,16 +1,27 @@
-"""Writing files and folders so that a crash leaves the old one or the new one, never something in between."""
+"""Read files, and replace files and folders in one step: a crash leaves the old one or the new one."""
 
 import contextlib
 import ctypes
 import errno
+import functools
+import gzip
+import io
+import operator
 import os
 import secrets
 import shutil
 import stat
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from leapts.errors import FolderInUseError
+from leapts.errors import DataError, FolderInUseError
+from leapts.messages import listed
+
+GZIP_MAGIC = b"\x1f\x8b"
+_DECOMPRESSED_CHUNK = 1 << 22  # bytes
+_ALWAYS_DECOMPRESSED = 1 << 26  # bytes that are decompressed whatever the ratio
+_MAX_RATIO = 100  # of the decompressed to the compressed size; tables of numbers reach ten or twenty
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
@@ -18,6 +29,49 @@ _RENAME_EXCHANGE = 2
 # What a system answers that knows no such operation, or not for such a thing; Windows opens no folders at all.
 _CANNOT = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
 _CANNOT |= {errno.EACCES, errno.EPERM} if os.name == "nt" else set()
+
+
+def read_file(path: Path) -> bytes:
+    """Read a whole file.
+
+    Raises:
+        DataError: When it cannot be read, with the reason.
+    """
+    if path.is_dir():
+        inside = sorted(entry.name for entry in path.iterdir() if entry.is_file())
+        hint = f"; it holds {listed(inside)}" if inside else ""
+        raise DataError(f"{path} is a directory; pass one file{hint}")
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist; check the path (the working directory is {Path.cwd()})") from None
+    except PermissionError:
+        raise DataError(f"{path} may not be read by this user; change its permissions") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}); check the path") from error
+
+
+def decompress(content: bytes, name: str) -> bytes:
+    """Decompress gzip data; `name` is the file's name in messages.
+
+    Raises:
+        DataError: When the data are damaged, or expand more than any table would.
+    """
+    parts: list[bytes] = []
+    size = 0
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            while part := file.read(_DECOMPRESSED_CHUNK):
+                parts.append(part)
+                size += len(part)
+                if size > _ALWAYS_DECOMPRESSED and size > _MAX_RATIO * len(content):
+                    raise DataError(
+                        f"{name}: the gzip data expand to more than {_MAX_RATIO} times their size, as no table does; "
+                        "decompress the file and inspect it"
+                    )
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{name}: the gzip data are cut off or damaged ({error}); copy the file again") from error
+    return b"".join(parts)
 
 
 def write_file(target: Path, content: bytes) -> None:
@@ -36,9 +90,7 @@ def write_file(target: Path, content: bytes) -> None:
         place = Path(os.path.realpath(target))  # which leaves links that lead in a circle to the system
         temporary = _beside(place)
         try:
-            _write_synced(temporary, content)
-            if place.exists():
-                temporary.chmod(stat.S_IMODE(place.stat().st_mode))
+            _write_synced(temporary, content, mode=_mode(place))
             temporary.replace(place)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -65,7 +117,10 @@ def _is_special(target: Path) -> bool:
 
 
 def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
-    """Put a whole folder in place, instead of the one that is there, if any; a link to a folder stays a link.
+    """Replace a whole folder, or create it; a link to a folder stays a link.
+
+    A folder that is replaced keeps its permissions, and so do its files; new ones follow the umask. A file that the old
+    folder did not have gets the permissions that all of its files had.
 
     Raises:
         OSError: Naming the target, which is then as it was.
@@ -74,14 +129,18 @@ def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
     temporary = _beside(target)
     with _blamed_on(target):
         try:
-            temporary.mkdir()
+            mode = _mode(target)
+            temporary.mkdir(mode=0o777 if mode is None else 0o700)
+            modes = _modes_inside(target)
+            common = functools.reduce(operator.and_, modes.values()) if modes else None
             for name, content in files.items():
-                _write_synced(temporary / name, content)
+                _write_synced(temporary / name, content, mode=modes.get(name, common))
             _sync_folder(temporary)
-            if target.exists():
-                _exchange(temporary, target)
-            else:
+            if mode is None:
                 temporary.rename(target)
+            else:
+                temporary.chmod(mode)
+                _exchange(temporary, target)
             _sync_what_is_done(target.parent)
         finally:
             # What is left under the temporary name is the half-written new folder or the old one, no longer wanted.
@@ -157,9 +216,29 @@ def _blamed_on(target: Path) -> Iterator[None]:
         raise
 
 
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("xb") as file:
+def _mode(path: Path) -> int | None:
+    """Read the permissions of a file or folder; None where there is none."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return None
+
+
+def _modes_inside(folder: Path) -> dict[str, int]:
+    """Read the permissions of the files in a folder."""
+    try:
+        return {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in folder.iterdir() if entry.is_file()}
+    except OSError:
+        return {}
+
+
+def _write_synced(path: Path, content: bytes, *, mode: int | None) -> None:
+    """Write and sync a new file; with a mode, nobody else can read it before it has that mode."""
+    path.touch(exist_ok=False, mode=0o666 if mode is None else 0o600)
+    with path.open("wb") as file:
         file.write(content)
+        if mode is not None:
+            path.chmod(mode)
         file.flush()
         os.fsync(file.fileno())
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leapts.cli import options
-from leapts.cli.sources import read_for, require_outside
+from leapts.cli.options import shared_options
+from leapts.cli.sources import read_for, require_not_input
 from leapts.cli.terminal import say, show_table, write_json
 from leapts.errors import ConfigError
-from leapts.wording import quoted
+from leapts.messages import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leapts.analysis import Embedding, VolatilityBin
+    from leapts.forecasting.analysis import Embedding, VolatilityBin
 
 EXAMPLE = """\b
 Examples:
@@ -25,57 +26,58 @@ Examples:
 """
 
 
+@shared_options
 def analyse(
     model: options.Model,
     data: options.Data,
-    bins: Annotated[int, typer.Option(min=1, help="Bins of rising volatility.")] = 4,
+    bins: Annotated[int, typer.Option(min=1, help="Number of bins of volatility.")] = 4,
     groups: Annotated[
         str | None,
         typer.Option(
             metavar="PATTERN",
-            help="A regular expression; what it matches in a series' name is its group, and the states' separation "
-            "into groups is measured.",
+            help="Regular expression: its match in the name of a series is the group of the series. The separation of "
+            "the states into groups is measured.",
         ),
     ] = None,
-    windows: Annotated[int, typer.Option(min=1, help="How many windows to look at, at most.")] = 20_000,
-    plot: Annotated[Path | None, typer.Option(help="A PNG, SVG or PDF file for a figure.")] = None,
+    windows: Annotated[int, typer.Option(min=1, help="Largest number of windows.")] = 20_000,
+    plot: Annotated[Path | None, typer.Option(help="PNG, SVG or PDF file for a figure.")] = None,
     threads: options.Threads = 1,
-    config: options.Config = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
-    """Show how schedules depend on volatility: what moves the state, which scales, how many leaps."""
+    """Show how schedules depend on volatility: contributions to the state, scales, number of leaps."""
     from leapts import LeapTS
-    from leapts.analysis import by_volatility, embed, overall, representations, trace_windows
-    from leapts.data.writing import require_writable
+    from leapts.data.frames import require_writable
+    from leapts.forecasting.analysis import by_volatility, embed, overall, representations, trace_windows
 
     if plot is not None:
         require_writable(plot, (".png", ".svg", ".pdf"))
-        require_outside(plot, model)
+        require_not_input(plot, model=model)
     pattern = None if groups is None else _compiled(groups)
     options.use_threads(threads)
     forecaster = LeapTS.load(model)
     panel = read_for(forecaster, data)
-    traced = trace_windows(forecaster, panel, most_rows=windows)
+    traced = trace_windows(forecaster, panel, max_rows=windows)
     found, total = by_volatility(traced, bins), overall(traced)
     embedding = None
     if pattern is not None:
-        vectors, names = representations(forecaster, panel, most_rows=min(windows, 2000))
+        vectors, names = representations(forecaster, panel, max_rows=min(windows, 2000))
         embedding = embed(vectors, [_group(pattern, name) for name in names])
     if plot is not None:
         _draw(found, embedding, plot)
+    separation = None if embedding is None else embedding.separation
     if json:
-        separation = None if embedding is None else embedding.separation
-        write_json(
-            {
-                "bins": [asdict(one) for one in found],
-                "overall": asdict(total),
-                "separation": separation,
-                "plot": None if plot is None else str(plot),
-            }
-        )
+        measured = {"bins": [asdict(one) for one in found], "overall": asdict(total), "separation": separation}
+        write_json({**measured, "plot": None if plot is None else str(plot)})
         return
-    rows = [*((str(number), one) for number, one in enumerate(found, start=1)), ("all", total)]
+    _show(found, total)
+    if separation is not None:
+        say(f"separation of the groups (silhouette of the states): {separation:.3f}")
+    if plot is not None:
+        say(f"figure    {plot}")
+
+
+def _show(bins: "Sequence[VolatilityBin]", total: "VolatilityBin") -> None:
+    rows = [*((str(number), one) for number, one in enumerate(bins, start=1)), ("all", total)]
     show_table(
         ["bin", "volatility", "windows", "control", "temporal", "short", "mid", "long", "leaps"],
         [
@@ -91,17 +93,13 @@ def analyse(
             for name, one in rows
         ],
     )
-    if embedding is not None:
-        say(f"separation of the groups (silhouette of the states): {embedding.separation:.3f}")
-    if plot is not None:
-        say(f"figure    {plot}")
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise ConfigError(f"--groups {quoted(pattern)} is no regular expression: {error}") from None
+        raise ConfigError(f"--groups {quoted(pattern)} is not a regular expression: {error}") from None
 
 
 def _group(pattern: re.Pattern[str], name: str) -> str:
@@ -112,7 +110,7 @@ def _group(pattern: re.Pattern[str], name: str) -> str:
 
 
 def _draw(bins: "Sequence[VolatilityBin]", embedding: "Embedding | None", target: Path) -> None:
-    """All analyses side by side, in one file."""
+    """Draw all analyses side by side into one file."""
     import io
 
     from leapts.files import write_file

@@ -1,4 +1,4 @@
-"""The commands put together, and what an error means to the shell."""
+"""All commands, their exit codes and error messages."""
 
 import errno
 import io
@@ -11,19 +11,22 @@ from typing import Annotated
 
 import typer
 
-from leapts import __version__, launch
+from leapts import __version__
 from leapts.cli import analyse, backtest, datasets, demo, export, fit, predict, report, serve, tune
+from leapts.cli.config_file import current_flags
+from leapts.cli.options import as_flags
 from leapts.cli.terminal import Interrupted, complain, help_if_alone, note, say
 from leapts.errors import LeapTSError, WorkerLostError
+from leapts.training import launcher
 
 GOOD, UNEXPECTED, WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
-# What the parser raises for unknown options and values of the wrong type; only this child of it is public.
+# Raised by the parser for unknown options and invalid values; only its subclass is public.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
     name="leapts",
-    help="Forecast many series many steps ahead, and see every leap the forecast was made in.",
+    help="Forecast many time series many steps ahead, and see every leap of a forecast.",
     epilog="Start here:  leapts demo",
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
@@ -57,21 +60,21 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def root(
     context: typer.Context,
-    version: Annotated[  # noqa: ARG001 - its callback does it all
+    version: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
-    """Forecast many series many steps ahead, and see every leap the forecast was made in."""
+    """Forecast many time series many steps ahead, and see every leap of a forecast."""
     help_if_alone(context)
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its code."""
     for stream in ("stdout", "stderr"):
-        if getattr(sys, stream) is None:  # the caller closed it, and wants to hear nothing there
-            setattr(sys, stream, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+        if getattr(sys, stream) is None:  # closed by the caller
+            setattr(sys, stream, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open until exit
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A name the terminal's encoding lacks is shown escaped, as on standard error, instead of ending the command.
+        # Characters that the terminal cannot encode are escaped, as on standard error.
         sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
@@ -80,23 +83,23 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command.
 
     Args:
-        arguments: As the shell gives them, without the program's name.
+        arguments: Arguments of the shell, without the name of the program.
 
     Returns:
-        0 when all went well; 2 when the input is at fault; 1 for anything unexpected; 130 when interrupted; 141 when
-        nobody reads the output any more.
+        0 on success; 2 for invalid input; 1 for an unexpected error; 130 when interrupted; 141 when the reader of a
+        pipe is gone.
     """
-    # Looked for by hand, because an error may come before the options are understood.
+    # Not taken from the parser, since parsing may fail.
     debug = "--debug" in arguments
     try:
-        outcome = app(list(arguments), prog_name="leapts", standalone_mode=False)
+        outcome = app(current_flags(arguments), prog_name="leapts", standalone_mode=False)
         sys.stdout.flush()
     except (Interrupted, KeyboardInterrupt, typer.Abort) as stop:
-        if launch.is_first():
+        if launcher.is_first():
             complain(str(stop) or "interrupted")
         return INTERRUPTED
     except (BrokenPipeError, SystemExit) as stop:
-        # The parser and the tables turn a broken pipe into an exit with code 1, and nothing else into that.
+        # The parser and rich exit with code 1 after a broken pipe, and only then.
         if isinstance(stop, SystemExit) and stop.code != 1:
             raise
         _stop_writing()
@@ -108,7 +111,7 @@ def run(arguments: Sequence[str]) -> int:
         return WRONG_INPUT
     except (LeapTSError, ImportError, OSError) as error:
         if debug:
-            _show_where()
+            _show_traceback()
         if _is_full_output(error):
             _stop_writing()
         expected = (
@@ -117,13 +120,13 @@ def run(arguments: Sequence[str]) -> int:
             or _is_missing_extra(error)
             or _is_full_output(error)
         )
-        # What every process of a launch finds wrong is said once; that one of them is gone, by whoever is left.
-        if launch.is_first() or isinstance(error, WorkerLostError) or not expected:
+        # All processes of a launch find the same error, and the first reports it; a lost worker is reported by any.
+        if launcher.is_first() or isinstance(error, WorkerLostError) or not expected:
             complain(f"error: {_in_words(error)}" if expected else _unexpected(error))
         return WRONG_INPUT if expected and not isinstance(error, WorkerLostError) else UNEXPECTED
     except Exception as error:
         if debug:
-            _show_where()
+            _show_traceback()
         complain(_unexpected(error))
         return UNEXPECTED
     if outcome == INTERRUPTED:
@@ -134,11 +137,11 @@ def run(arguments: Sequence[str]) -> int:
 def _in_words(error: Exception) -> str:
     if isinstance(error, OSError) and not isinstance(error, LeapTSError):
         return f"{error.filename or 'standard output'}: {error.strerror}"
-    return str(error)
+    return as_flags(str(error))
 
 
 def _is_users_file(error: Exception) -> bool:
-    """Whether a file or folder the user named cannot be used as it should."""
+    """Whether a file or folder named by the user cannot be used."""
     codes = (
         *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR),
         *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG),
@@ -147,7 +150,7 @@ def _is_users_file(error: Exception) -> bool:
 
 
 def _is_full_output(error: Exception) -> bool:
-    """Whether results cannot be written to where the shell sends them: what is opened by name has one."""
+    """Whether standard output cannot be written to; files opened by name have a filename."""
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
     return isinstance(error, OSError) and error.filename is None and error.errno in codes
 
@@ -157,16 +160,16 @@ def _is_missing_extra(error: Exception) -> bool:
 
 
 def _unexpected(error: Exception) -> str:
-    return f"error: unexpected {type(error).__name__}: {error} (run again with --debug to see where)"
+    return f"error: unexpected {type(error).__name__}: {error} (run again with --debug for the traceback)"
 
 
-def _show_where() -> None:
-    """The way to the error that is being handled; its message may quote what data or files are called."""
+def _show_traceback() -> None:
+    """Show the traceback of the error being handled, with control characters escaped."""
     for line in traceback.format_exc().rstrip().split("\n"):
         note(line)
 
 
 def _stop_writing() -> None:
-    """Let the interpreter flush what is left into nothing, instead of failing once more on its way out."""
+    """Redirect standard output to the null device, so that the flush at exit does not fail again."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())

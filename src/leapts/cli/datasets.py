@@ -6,13 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from leapts.cli import options
+from leapts.cli.options import shared_options
 from leapts.cli.terminal import download_bar, help_if_alone, say, show_table, write_json
-from leapts.data.catalogue import Dataset, catalogue, find
+from leapts.datasets.catalogue import Dataset, catalogue, find
 from leapts.errors import DataError
-from leapts.wording import listed
+from leapts.messages import listed
 
 app = typer.Typer(
-    help="The data sets LeapTS knows.",
+    help="Data sets: list, download, simulate.",
     epilog="Example:  leapts datasets list",
     invoke_without_command=True,
     rich_markup_mode=None,
@@ -35,12 +36,13 @@ Example:
 
 @app.callback()
 def root(context: typer.Context) -> None:
-    """The data sets LeapTS knows."""
+    """Data sets: list, download, simulate."""
     help_if_alone(context)
 
 
 @app.command("list", epilog=LIST_EXAMPLE)
-def list_sets(json: options.Json = False, debug: options.Debug = False) -> None:  # noqa: ARG001
+@shared_options
+def list_sets(json: options.Json = False) -> None:
     """List the data sets, with their size and licence."""
     rows = list(catalogue().values())
     if json:
@@ -56,23 +58,23 @@ def list_sets(json: options.Json = False, debug: options.Debug = False) -> None:
 
 
 @app.command("fetch", epilog=FETCH_EXAMPLE)
+@shared_options
 def fetch_set(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from leapts datasets list.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set, see leapts datasets list.")],
     from_dir: Annotated[
-        Path | None, typer.Option("--from", help="A folder that has the files already; nothing is downloaded then.")
+        Path | None, typer.Option("--from", help="Folder with the files; nothing is downloaded.")
     ] = None,
     to_dir: Annotated[
-        Path | None, typer.Option("--to", envvar="LEAPTS_DATA", help="The folder to put them in; made if need be.")
+        Path | None, typer.Option("--to", envvar="LEAPTS_DATA", help="Folder to write to; created if missing.")
     ] = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001
 ) -> None:
-    """Download a data set, or take it from a folder; new files are checked where a checksum was published."""
-    from leapts.data.fetch import fetch
+    """Download a data set or copy it from a folder, and verify its checksum where one was published."""
+    from leapts.datasets.download import fetch
 
     dataset = find(name)
     if to_dir is None and dataset.kind == "files":
-        raise DataError("where should the files go? give --to FOLDER, or set LEAPTS_DATA")
+        raise DataError(f"{dataset.name}: give the folder to write to with --to, or set LEAPTS_DATA")
     with download_bar(dataset.name) as bar:
         paths = fetch(dataset, to_dir or Path(), from_dir=from_dir, progress=bar)
     if json:
@@ -83,25 +85,24 @@ def fetch_set(
 
 
 @app.command("make", epilog=MAKE_EXAMPLE)
+@shared_options
 def make_set(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A scenario: Scenario1, Scenario2 or Scenario3.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The CSV or Parquet file to write.")],
-    steps: Annotated[int | None, typer.Option(min=1, help="How many values of each series. [as in the paper]")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the initial states, the shocks and the noise.")] = 0,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Scenario1, Scenario2 or Scenario3.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="CSV or Parquet file to write.")],
+    steps: Annotated[int | None, typer.Option(min=1, help="Length of each series. [as in the paper]")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of initial states, shocks and noise.")] = 0,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001
 ) -> None:
-    """Simulate one of the paper's synthetic scenarios into a file."""
+    """Simulate a synthetic scenario of the paper and write it to a file."""
     dataset = find(name)
     if dataset.kind != "synthetic":
         scenarios = listed(row.name for row in catalogue().values() if row.kind == "synthetic")
-        raise DataError(f"{dataset.name} is not simulated; there are {scenarios}")
+        raise DataError(f"{dataset.name} is not a synthetic scenario; there are {scenarios}")
     import torch
 
-    from leapts.data.frames import panel_frame
+    from leapts.data.frames import panel_frame, require_writable, write_frame
     from leapts.data.panel import Panel
-    from leapts.data.synthetic import PAPER_STEPS, simulate
-    from leapts.data.writing import require_writable, write_frame
+    from leapts.datasets.synthetic import PAPER_STEPS, simulate
 
     require_writable(out)
     simulation = simulate(dataset.name, seed=seed, steps=steps or PAPER_STEPS)

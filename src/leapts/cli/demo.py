@@ -1,17 +1,19 @@
 """`leapts demo`."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from leapts.cli import options
-from leapts.cli.fit import describe_training, fit_with_bar, show_picks
+from leapts.cli.fit import describe_training, fit_with_bar, show_auto_config
+from leapts.cli.options import shared_options
 from leapts.cli.sources import load_set
 from leapts.cli.terminal import note, say, write_json
-from leapts.data.catalogue import find
+from leapts.datasets.catalogue import find
 
-DATASET, HORIZON, SHOWN = "SeattleWeather", 28, "wind"
+DATASET, SERIES, HORIZON = "SeattleWeather", ("temp_max", "temp_min"), 28
 LEVELS = (80, 95)
 EXAMPLE = """\b
 Example:
@@ -19,35 +21,35 @@ Example:
 """
 
 
+@shared_options
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; made if it is not there.")] = (
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to; created if missing.")] = (
         Path("leapts-demo")
     ),
     max_steps: options.MaxSteps = None,
     threads: options.Threads = 1,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
-    """Fit four years of Seattle's weather, forecast four weeks, and write a model, tables, a picture and a report."""
+    """Forecast four weeks of temperatures in Seattle; write a model, tables, a figure and a report."""
     out.mkdir(parents=True, exist_ok=True)
     from leapts import LeapTS
-    from leapts.data.frames import panel_frame
-    from leapts.data.writing import write_frame
-    from leapts.files import write_file
-    from leapts.forecaster.folder import require_place
-    from leapts.report import forecast_svg, write_report
-    from leapts.report.exports import write_trace
+    from leapts.data.frames import panel_frame, write_frame
+    from leapts.persistence.save import require_place
+    from leapts.report import write_report
+    from leapts.report.encode import write_trace
+    from leapts.report.plots import write_forecast_plot
 
     files = {
         "model": out / "model",
         "forecast": out / "forecast.csv",
         "trace": out / "trace.csv",
-        "picture": out / "forecast.svg",
         "report": out / "report.html",
     }
+    if find_spec("matplotlib"):
+        files["picture"] = out / "forecast.png"
     require_place(files["model"])
     options.use_threads(threads)
-    panel = load_set(find(DATASET))
+    panel = load_set(find(DATASET)).select(SERIES)
     if not json:
         note(f"{DATASET}: {len(panel)} series of {int(panel.lengths[0]):,} days; forecasting {HORIZON} days")
     model = LeapTS(HORIZON, max_steps=max_steps)
@@ -56,12 +58,15 @@ def demo(
     model.save(files["model"])
     write_frame(forecast, files["forecast"])
     write_trace(trace, files["trace"])
-    write_file(files["picture"], forecast_svg(panel_frame(panel), forecast, trace, SHOWN).encode())
-    write_report(model, panel, files["report"], title="Seattle's weather")
+    if "picture" in files:
+        write_forecast_plot(panel_frame(panel), forecast, trace, SERIES[0], files["picture"])
+    write_report(model, panel, files["report"], title="Temperatures in Seattle")
     if json:
         write_json({"dataset": DATASET, "horizon": HORIZON, "files": {what: str(path) for what, path in files.items()}})
         return
-    show_picks(model.picked_)
+    show_auto_config(model.picked_)
     say(describe_training(model, seconds))
     for what, path in files.items():
         say(f"{what:<9} {path}")
+    if "picture" not in files:
+        note("no picture of the forecast: it needs pip install 'leapts[plot]'")

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 import typer
 
 from leapts.cli import options
-from leapts.cli.sources import require_outside
+from leapts.cli.options import shared_options
+from leapts.cli.sources import require_not_input
 from leapts.cli.terminal import say, write_json
 from leapts.errors import ConfigError
 
@@ -19,37 +20,34 @@ Examples:
 """
 
 
+@shared_options
 def export(
     model: options.Model,
     format: Annotated[  # noqa: A002 - the option's name
-        FormatName, typer.Option(help="For ONNX runtimes (onnx), or for torch.export.load (pt2).")
+        FormatName, typer.Option(help="ONNX (onnx), or a program for torch.export.load (pt2).")
     ] = "onnx",
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The file to write. [beside MODEL, with its name and the format]")
-    ] = None,
-    config: options.Config = None,  # noqa: ARG001 - read before the others
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write. [MODEL.onnx or MODEL.pt2]")] = None,
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
-    """Write a model as one file for other programs: its forecast and its schedule, for any number of windows."""
+    """Export a model to one file that computes forecasts and schedules of any number of windows."""
     from leapts import LeapTS
-    from leapts.export import export_model
+    from leapts.persistence.onnx import export_model
 
     folder = model.resolve()
     target = folder.with_name(f"{folder.name}.{format}") if out is None else out
     if not target.parent.is_dir():
-        raise ConfigError(f"the folder {target.parent} does not exist; make it first")
+        raise ConfigError(f"the folder {target.parent} does not exist; create it first")
     if target.is_dir():
-        raise ConfigError(f"{target} is a folder; give --out the name of a file")
-    require_outside(target, model)
+        raise ConfigError(f"--out {target} is a folder; name a file")
+    require_not_input(target, model=model)
     options.use_threads(1)
     forecaster = LeapTS.load(model)
     export_model(forecaster, target, format=format)
     fitted = forecaster.fitted_
-    variates = len(fitted.tail) if fitted.is_joint else 1
+    variates = len(fitted.tail) if fitted.is_multivariate else 1
     if json:
         shape = [None, variates, fitted.config.input_size]
         write_json({"file": str(target), "format": format, "bytes": target.stat().st_size, "input": shape})
         return
     say(f"{format:<9} {target} ({target.stat().st_size / 1024:,.0f} kB)")
-    say(f"takes     any number of windows of {variates} series x {fitted.config.input_size} standardised values")
+    say(f"input     windows x {variates} series x {fitted.config.input_size} scaled values")

@@ -2,23 +2,26 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leapts import launch
 from leapts.cli import options
-from leapts.cli.options import Fitting, Reading
+from leapts.cli.options import NewModel, shared_options
 from leapts.cli.report import Page, require_page
 from leapts.cli.sources import read_source
 from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_json
+from leapts.config import ReadOptions
 from leapts.errors import ConfigError, TrainingError, WorkerLostError
+from leapts.messages import counted
+from leapts.training import launcher
 
 if TYPE_CHECKING:
     from leapts import LeapTS
     from leapts.data.panel import Panel
-    from leapts.forecaster.picking import Pick
+    from leapts.forecasting.auto_config import Pick
 
 EXAMPLE = """\b
 Examples:
@@ -29,80 +32,44 @@ Examples:
 """
 
 
+@shared_options
 def fit(
-    context: typer.Context,
     data: options.Data,
-    horizon: options.Horizon,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write the model to.")],
-    input_size: options.InputSize = None,
-    freq: options.Freq = None,
-    id_col: options.IdCol = "unique_id",
-    time_col: options.TimeCol = "ds",
-    target_col: options.TargetCol = "y",
-    layout: options.LayoutOption = "auto",
-    fill: options.FillOption = None,
-    duplicates: options.DuplicatesOption = "error",
-    val_size: options.ValSize = None,
-    max_steps: options.MaxSteps = None,
-    learning_rate: options.LearningRate = None,
-    seed: options.Seed = 1,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="A folder to keep the state of training in, to go on from later.")
-    ] = None,
+    new_model: NewModel,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write the model to.")],
+    read: ReadOptions,
+    checkpoint: Annotated[Path | None, typer.Option(help="Folder for checkpoints, to resume training later.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume training from --checkpoint.")] = False,
     report: Page = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from what --checkpoint holds.")] = False,
     threads: options.Threads = 1,
-    config: options.FitConfig = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
-    """Fit a model and write it to a folder. What you leave out is picked from the data, and shown with the reason."""
+    """Fit a model and save it. Options you leave out are chosen from the data and shown with the reason."""
+    _require_separate(out, checkpoint, report)
     if resume and checkpoint is None:
-        raise ConfigError("--resume needs --checkpoint: the folder the interrupted run kept its state in")
-    if checkpoint is not None and out.resolve() in (checkpoint.resolve(), *checkpoint.resolve().parents):
-        raise ConfigError(f"--checkpoint {checkpoint} is in --out {out}, which holds the model alone; put it elsewhere")
-    if report is not None and out.resolve() in report.resolve().parents:
-        raise ConfigError(f"--report {report} is inside --out {out}, which holds the model alone; put it elsewhere")
+        raise ConfigError("--resume needs --checkpoint: the folder with the checkpoints of the interrupted run")
     from leapts.files import claimed
-    from leapts.forecaster.folder import require_place
+    from leapts.persistence.save import require_place
 
-    writes = launch.is_first()
+    writes = launcher.is_first()
     if writes:
         require_place(out)
         require_page(report)
-        context.with_resource(claimed(out))
-    options.use_threads(threads)
-    reading = Reading(
-        id_col=id_col,
-        time_col=time_col,
-        target_col=target_col,
-        layout=layout,
-        freq=freq,
-        fill=fill,
-        duplicates=duplicates,
-    )
-    fitting = Fitting(
-        horizon=horizon,
-        input_size=input_size,
-        val_size=val_size,
-        max_steps=max_steps,
-        learning_rate=learning_rate,
-        seed=seed,
-        tables=options.config_tables(context),
-    )
-    panel = read_source(data, reading).panel
-    model = fitting.forecaster(reading)
-    if writes and resume and checkpoint is not None and not _holds_state(checkpoint):
-        note(f"there is no state in {checkpoint} yet; starting afresh")
-    try:
-        seconds = fit_with_bar(model, panel, checkpoint=checkpoint, resume=resume)
-    except TrainingError as error:
-        if writes:
-            model.save(out)
-        raise TrainingError(f"{error}; the model with those weights is in {out}") from error
-    if not writes:
-        return
-    model.save(out)
+    with claimed(out) if writes else nullcontext():
+        options.use_threads(threads)
+        panel = read_source(data, read).panel
+        model = new_model()
+        if writes and resume and checkpoint is not None and not _holds_state(checkpoint):
+            note(f"there is no checkpoint in {checkpoint} yet; training starts at step 0")
+        try:
+            seconds = fit_with_bar(model, panel, checkpoint=checkpoint, resume=resume)
+        except TrainingError as error:
+            if writes:
+                model.save(out)
+            raise TrainingError(f"{error}; the model with the last good weights is in {out}") from error
+        if not writes:
+            return
+        model.save(out)
     if report is not None:
         from leapts.report import write_report
 
@@ -110,20 +77,28 @@ def fit(
     if json:
         write_json(_summary(model, out, checkpoint, seconds, report))
         return
-    show_picks(model.picked_)
+    show_auto_config(model.picked_)
     say(describe_training(model, seconds))
     say(f"model     {out}")
     if report is not None:
         say(f"report    {report}")
 
 
-def fit_with_bar(model: "LeapTS", panel: "Panel", *, checkpoint: Path | None = None, resume: bool = False) -> float:
-    """Fit, show how it goes, and say what is kept when the user stops it or another process is gone.
+def _require_separate(out: Path, checkpoint: Path | None, report: Path | None) -> None:
+    """Refuse other outputs inside the model folder."""
+    for flag, path in (("--checkpoint", checkpoint), ("--report", report)):
+        if path is not None and out.resolve() in (path.resolve(), *path.resolve().parents):
+            raise ConfigError(f"{flag} {path} is inside --out {out}, the model folder; choose another place")
 
-    Returns:
-        The seconds it took.
+
+def fit_with_bar(model: "LeapTS", panel: "Panel", *, checkpoint: Path | None = None, resume: bool = False) -> float:
+    """Fit with a progress bar, and return the seconds it took.
+
+    Raises:
+        Interrupted: When the user stops it; the message says which checkpoint is kept.
+        WorkerLostError: When another process of the run is gone; the message says the same.
     """
-    from leapts.training.workers import joined_workers
+    from leapts.training.distributed import joined_workers
 
     started = time.perf_counter()
     try:
@@ -137,20 +112,23 @@ def fit_with_bar(model: "LeapTS", panel: "Panel", *, checkpoint: Path | None = N
     return time.perf_counter() - started
 
 
-def show_picks(picks: Sequence["Pick"]) -> None:
-    """What was picked, and why."""
-    if picks:
-        show_table(["picked", "value", "because"], [(pick.name, str(pick.value), pick.reason) for pick in picks])
+def show_auto_config(chosen: Sequence["Pick"]) -> None:
+    """Show the options that were chosen from the data, each with the reason."""
+    if chosen:
+        show_table(["option", "value", "reason"], [(one.name, str(one.value), one.reason) for one in chosen])
 
 
 def describe_training(model: "LeapTS", seconds: float) -> str:
-    """One line on how training went."""
+    """Sum up training in one line, with the validation error beside the naive one."""
     report, teachers = model.report_, model.fitted_.training.teachers
-    text = f"trained   {report.steps:,} steps{f' after {teachers} teachers' if teachers else ''} in {seconds:.1f} s"
+    after = f" after knowledge distillation from {counted(teachers, 'model')}" if teachers else ""
+    text = f"trained   {counted(report.steps, 'step')}{after} in {seconds:.1f} s"
     if report.stopped_early:
-        text += ", then stopped: no further improvement"
+        text += ", stopped early"
     if report.best_validation is not None:
-        text += f"; best at step {report.best_step:,}: off by {report.best_validation:.3g} deviations on held-out steps"
+        text += f"; best at step {report.best_step:,}: validation MAE {report.best_validation:.3g} (scaled)"
+        naive = getattr(report, "naive_validation", None)
+        text += f"; seasonal naive {naive:.3g}" if naive is not None else ""
     return text
 
 
@@ -164,7 +142,8 @@ def _summary(model: "LeapTS", out: Path, checkpoint: Path | None, seconds: float
         "input_size": fitted.config.input_size,
         "freq": fitted.tail.freq,
         "series": len(fitted.tail),
-        "picked": [vars(pick) for pick in model.picked_],
+        "auto_config": [{"option": one.name, "value": one.value, "reason": one.reason} for one in model.picked_],
+        "picked": [vars(one) for one in model.picked_],  # the old name, until release 0.3
         "training": {
             "steps": report.steps,
             "best_step": report.best_step,
@@ -183,7 +162,7 @@ def _holds_state(folder: Path) -> bool:
 
 def _what_is_kept(what: str, checkpoint: Path | None) -> str:
     if checkpoint is None:
-        return f"{what}; nothing is kept (with --checkpoint FOLDER it could be resumed)"
+        return f"{what}; nothing is kept (add --checkpoint FOLDER to be able to resume)"
     if _holds_state(checkpoint):
-        return f"{what}; the state is in {checkpoint}: run the same command with --resume to go on"
-    return f"{what} before the first state was kept in {checkpoint}; run the same command again"
+        return f"{what}; the checkpoint is in {checkpoint}: run the same command with --resume to continue"
+    return f"{what} before the first checkpoint was written to {checkpoint}; run the same command again"

@@ -1,228 +1,199 @@
-"""The options that several commands share, each described once."""
+"""Options that several commands share; names, types, limits and help come from `leapts.config`."""
 
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import inspect
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from leapts.data.options import Duplicates, Layout, PanelOptions
+from leapts.cli.config_file import config_tables, read_config
+from leapts.config import ModelConfig, ReadOptions, RootOptions, TrainingConfig
 from leapts.errors import ConfigError
-from leapts.wording import nearest, quoted
+from leapts.messages import quoted
 
 if TYPE_CHECKING:
     from leapts import LeapTS
 
 Engine = Literal["local", "ray"]
+NewModel = Callable[[], "LeapTS"]
 
-_TABLES = "leapts.tables"  # where the tables of --config wait for the command
-
-
-def _read_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Makes what the file says the defaults of this command, before its other options are looked at.
-
-    One file may serve several commands: what another command understands is left to that one.
-    """
-    if path is None or context.resilient_parsing:
-        return path
-    values = _parsed(path)
-    tables = {name: values.pop(name, {}) for name in ("model", "training")}
-    for name, table in tables.items():
-        if not isinstance(table, dict):
-            raise ConfigError(f"{path}: {name} is a table: write [{name}] on a line of its own")
-    own, others = _options_of(context.command), _options_of_siblings(context)
-    defaults: dict[str, Any] = {}
-    for key, value in values.items():
-        option = key.replace("-", "_")
-        if option in own:
-            multiple = bool(getattr(own[option], "multiple", False))
-            if isinstance(value, dict) or isinstance(value, list) != multiple:
-                kind = "a list" if multiple else "a single value"
-                raise ConfigError(f"{path}: {key} is {kind}, not {quoted(value)}")
-            if isinstance(value, bool) and not getattr(own[option], "is_flag", False):
-                raise ConfigError(f"{path}: {key} is no switch; give it a value, not {str(value).lower()}")
-            defaults[option] = value
-        elif option not in others:
-            known = [_shown(name) for name in own]
-            near = nearest(key, known)
-            hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}, [model] and [training]"
-            raise ConfigError(f"{path}: there is no option {quoted(key)}; {hint}")
-    context.default_map = {**(context.default_map or {}), **defaults}
-    context.meta[_TABLES] = tables
-    return path
+_READ = ("freq", "id_col", "time_col", "target_col", "layout", "fill", "duplicates")
+# Flags of a fit, and the option that describes each.
+_FIT: tuple[tuple[str, type[RootOptions], str], ...] = (
+    ("horizon", ModelConfig, "h"),
+    ("input_size", ModelConfig, "input_size"),
+    ("max_steps", TrainingConfig, "max_steps"),
+    ("learning_rate", TrainingConfig, "learning_rate"),
+    ("seed", TrainingConfig, "random_seed"),
+)
+# Flags by the names that options have in Python, for error messages.
+_FLAGS = {
+    **{name: f"--{name.replace('_', '-')}" for name in (*_READ, "val_size", "level", "step_size", "max_series")},
+    **{option: f"--{flag.replace('_', '-')}" for flag, _, option in _FIT},
+    "checkpoint_dir": "--checkpoint",
+    "n_windows": "--windows",
+    "season": "--season-length",
+}
+_TEXT = r"'[^']*'|\"[^\"]*\""
+_OPTION = re.compile(
+    # An option with a value, or with several to choose from; else quoted text, which may come from data and stays.
+    rf"(?<![\w.'\"-])(?P<name>{'|'.join(_FLAGS)})=(?P<value>(?:{_TEXT})(?:, '\w+')*|\[[^\]]*\]|[\w.+-]*\w)?"
+    rf"|(?<!\w)(?:{_TEXT})(?!\w)"
+)
 
 
-def _options_of(command: Any) -> dict[str, Any]:
-    """A command's options by name, without those that make no sense in a file."""
-    return {
-        str(parameter.name): parameter
-        for parameter in command.params
-        if parameter.param_type_name == "option" and parameter.name not in ("config", "help", "debug", "version")
-    }
+def help_of(group: type[RootOptions], name: str, note: str = "") -> Any:
+    """Describe a flag as the option of a group is described, with its lower limit."""
+    field = group.model_fields[name]
+    limit = next((one.ge for one in field.metadata if hasattr(one, "ge")), None)
+    text = field.description or name.replace("_", " ")
+    return typer.Option(min=limit, help=f"{text[0].upper()}{text[1:]}.{note}")
 
 
-def _options_of_siblings(context: typer.Context) -> set[str]:
-    commands = getattr(context.parent.command, "commands", {}) if context.parent is not None else {}
-    return {name for command in commands.values() for name in _options_of(command)}
+def _flag(name: str, group: type[RootOptions], option: str) -> inspect.Parameter:
+    """Parameter of a command for one option of a group; one without a default is chosen from the data."""
+    field = group.model_fields[option]
+    kinds = [one for one in get_args(field.annotation) if one is not type(None)]
+    is_literal = isinstance(field.annotation, type) or (kinds and all(isinstance(one, str) for one in kinds))
+    kind: Any = field.annotation if is_literal else str  # text where several types are possible
+    if name == "horizon":
+        default: Any = inspect.Parameter.empty
+    elif group is ReadOptions or name == "seed":
+        default = field.default
+    else:
+        default, kind = None, kind | None
+    chosen = "chosen from the data" if field.is_required() else field.default
+    note = f" [{chosen}]" if default is None and group is not ReadOptions else ""
+    kind = kind | None if kind is str and default is None else kind
+    return _parameter(name, Annotated[kind, help_of(group, option, note)], default)
 
 
-def _parsed(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read ({error.strerror}); give a TOML file to --config") from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def _shown(name: str) -> str:
-    return name.replace("_", "-")
-
-
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder leapts fit wrote.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder written by leapts fit.")]
 Data = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="A CSV or Parquet file, - for standard input, or a data set: see leapts datasets list."
+        metavar="DATA", help="CSV or Parquet file, - for standard input, or a data set: see leapts datasets list."
     ),
 ]
-Horizon = Annotated[int, typer.Option("--horizon", min=1, help="Steps to forecast.")]
-InputSize = Annotated[int | None, typer.Option(min=1, help="Steps of history to look back on. [picked if left out]")]
-Freq = Annotated[
-    str | None, typer.Option(help="The data's frequency: a pandas alias, or a whole number. [found if left out]")
-]
-IdCol = Annotated[str, typer.Option(help="The column of series names.")]
-TimeCol = Annotated[str, typer.Option(help="The column of time stamps.")]
-TargetCol = Annotated[str, typer.Option(help="The column of values.")]
-LayoutOption = Annotated[
-    Layout, typer.Option(help="One row for each value (long), or one column for each series (wide).")
-]
-FillOption = Annotated[
-    str | None, typer.Option(help="What to put into gaps: interpolate, ffill or a number. [gaps are errors]")
-]
-DuplicatesOption = Annotated[Duplicates, typer.Option(help="What to do with rows that repeat a series and stamp.")]
+MaxSteps = Annotated[int | None, help_of(TrainingConfig, "max_steps", " [chosen from the data]")]
 ValSize = Annotated[
     int | None,
     typer.Option(
-        min=0, help="Steps at the end held out to choose weights and measure intervals by. [picked if left out]"
+        min=0, help="Last steps of each series, held out for validation and calibration. [chosen from the data]"
     ),
 ]
-MaxSteps = Annotated[int | None, typer.Option(min=1, help="Steps of training. [picked if left out]")]
-LearningRate = Annotated[float | None, typer.Option(help="The learning rate of the first step; it falls from there.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed, the same forecast.")]
 Threads = Annotated[
-    int, typer.Option(min=1, max=256, help="Threads to compute with; more than one pays off only on wide data.")
+    int, typer.Option(min=1, max=256, help="Number of threads; more than one helps only with many series.")
 ]
-Config = Annotated[
-    Path | None,
-    typer.Option(is_eager=True, callback=_read_config, help="A TOML file with defaults for these options."),
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+EscapeFormulas = Annotated[
+    bool, typer.Option("--escape-formulas", help="In CSV, put an apostrophe before text that looks like a formula.")
 ]
-FitConfig = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        is_eager=True,
-        callback=_read_config,
-        help="A TOML file with defaults for these options, and tables [model] and [training].",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
-SafeCells = Annotated[
-    bool,
-    typer.Option(
-        "--safe-cells", help="In CSV, put an apostrophe before names that a spreadsheet would take for formulas."
-    ),
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show where an error came from.")]
 Address = Annotated[
-    str | None, typer.Option(help="Of the Ray cluster, such as auto or ray://host:10001. [one on this machine]")
+    str | None, typer.Option(help="Address of the Ray cluster, such as auto or ray://host:10001. [start a local one]")
 ]
 Levels = Annotated[
-    list[float] | None, typer.Option("--level", help="An interval to give, in percent; may be repeated.")
+    list[str] | None,
+    typer.Option("--level", help="Prediction interval in percent, such as 80; several as 80,95 or by repeating it."),
 ]
+_CONFIG = Annotated[
+    Path | None,
+    typer.Option(is_eager=True, callback=read_config, help="TOML file with defaults for these options."),
+]
+_FIT_CONFIG = Annotated[
+    Path | None,
+    typer.Option(
+        is_eager=True,
+        callback=read_config,
+        help="TOML file with defaults for these options, and tables [model] and [training].",
+    ),
+]
+_DEBUG = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How a table is to be read, as the shell gave it."""
+def shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --debug and --config to a command, and the options that `read` and `new_model` stand for.
 
-    id_col: str = "unique_id"
-    time_col: str = "ds"
-    target_col: str = "y"
-    layout: Layout = "auto"
-    freq: str | None = None
-    fill: str | None = None
-    duplicates: Duplicates = "error"
+    A command with a parameter `read` has a flag for every option of reading, and gets the validated `ReadOptions`. One
+    with `new_model` has the flags of a fit too, and gets a function that makes the forecaster.
+    """
+    asked = inspect.signature(command).parameters
+    groups = {
+        "read": [_flag(name, ReadOptions, name) for name in _READ],
+        "new_model": [*(_flag(*one) for one in _FIT), _parameter("val_size", ValSize, None)],
+    }
+    shown = [_parameter("context", typer.Context, inspect.Parameter.empty)]
+    for name, parameter in asked.items():
+        shown += groups.get(name) or [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+    if asked.keys() & {"model", "new_model"}:
+        shown.append(_parameter("config", _FIT_CONFIG if "new_model" in asked else _CONFIG, None))
+    shown.append(_parameter("debug", _DEBUG, False))
 
-    def values(self) -> dict[str, Any]:
-        """As the library takes them: numbers as numbers."""
-        fill: str | float | None = self.fill
-        if self.fill is not None and self.fill not in ("interpolate", "ffill"):
-            try:
-                fill = float(self.fill)
-            except ValueError:
-                raise ConfigError(f"--fill {quoted(self.fill)} must be interpolate, ffill or a number") from None
-        freq = int(self.freq) if self.freq is not None and self.freq.removeprefix("-").isdecimal() else self.freq
-        return {**vars(self), "fill": fill, "freq": freq}
+    @wraps(command)
+    def run(context: typer.Context, **values: Any) -> None:
+        # --config is read before all others, --debug where errors are caught.
+        del values["debug"]
+        values.pop("config", None)
+        read = ReadOptions(**{name: values.pop(name) for name in _READ}) if "read" in asked else None
+        if read is not None:
+            values["read"] = read
+        if read is not None and "new_model" in asked:
+            given = {option: values.pop(flag) for flag, _, option in _FIT}
+            given |= {"val_size": values.pop("val_size"), **{name: getattr(read, name) for name in _READ}}
+            values["new_model"] = lambda: _forecaster(given, config_tables(context))
+        command(**values)
 
-    def panel_options(self) -> PanelOptions:
-        """For reading a file."""
-        return PanelOptions(**self.values())
-
-    def changed(self) -> list[str]:
-        """The options that were given, as the shell writes them."""
-        usual = vars(Reading())
-        return [f"--{_shown(name)}" for name, value in vars(self).items() if value != usual[name]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fitting:
-    """How a model is to be fitted, as the shell gave it."""
-
-    horizon: int
-    input_size: int | None = None
-    val_size: int | None = None
-    max_steps: int | None = None
-    learning_rate: float | None = None
-    seed: int = 1
-    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def forecaster(self, reading: Reading) -> "LeapTS":
-        """The forecaster, not fitted yet."""
-        from leapts import LeapTS
-
-        return LeapTS(
-            self.horizon,
-            self.input_size,
-            **reading.values(),
-            val_size=self.val_size,
-            max_steps=self.max_steps,
-            learning_rate=self.learning_rate,
-            random_seed=self.seed,
-            model=self.tables.get("model") or None,
-            training=self.tables.get("training") or None,
-        )
+    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    return run
 
 
-def config_tables(context: typer.Context) -> Mapping[str, Mapping[str, Any]]:
-    """The tables [model] and [training] of --config."""
-    tables: Mapping[str, Mapping[str, Any]] = context.meta.get(_TABLES, {})
-    return tables
+def _forecaster(given: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> "LeapTS":
+    from leapts import LeapTS
+
+    return LeapTS(**given, model=tables.get("model") or None, training=tables.get("training") or None)
+
+
+def changed_flags(read: ReadOptions) -> list[str]:
+    """Flags of reading that were given a value other than the default."""
+    return [_FLAGS[name] for name in _READ if getattr(read, name) != ReadOptions.model_fields[name].default]
+
+
+def as_flags(message: str) -> str:
+    """Write the options that an error message names as flags: `--fill ffill` for `fill='ffill'`."""
+
+    def flag(match: re.Match[str]) -> str:
+        if match["name"] is None:
+            return match[0]
+        value = (match["value"] or "").strip("[]")
+        return f"{_FLAGS[match['name']]} {re.sub(_TEXT, lambda text: shlex.quote(text[0][1:-1]), value)}".rstrip()
+
+    return _OPTION.sub(flag, message)
 
 
 def use_threads(count: int) -> None:
-    """Compute with so many threads.
+    """Set the number of threads torch uses.
 
-    One is the default: the products of most models are too small to share, and beside another program that computes,
-    threads that wait for each other cost many times what they bring.
+    One is the default: most products are too small to share, and waiting threads slow down other programs.
     """
     import torch
 
     torch.set_num_threads(count)
 
 
-def whole_levels(levels: list[float] | None) -> list[int | float]:
-    """80.0 as 80, so that columns are called after what was typed."""
-    return [int(level) if level.is_integer() else level for level in levels or []]
+def parse_levels(levels: Sequence[str] | None) -> list[int | float]:
+    """Parse levels given as `80,95` or one by one; whole numbers stay whole, for the names of columns."""
+    texts = [text for level in levels or () for text in level.split(",")]
+    try:
+        numbers = [float(text) for text in texts]
+    except ValueError:
+        raise ConfigError(f"--level {quoted(','.join(texts))}: must be numbers, such as 80 or 80,95") from None
+    return [int(number) if number.is_integer() else number for number in numbers]

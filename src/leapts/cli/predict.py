@@ -1,26 +1,31 @@
 """`leapts predict`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from leapts.cli import options
 from leapts.cli.frames import records, show_frame
-from leapts.cli.sources import read_for, require_apart, require_outside
+from leapts.cli.options import shared_options
+from leapts.cli.sources import read_for, require_not_input
 from leapts.cli.terminal import is_terminal, say, write_bytes, write_json
 from leapts.errors import ConfigError
-from leapts.wording import counted
+from leapts.messages import counted
+
+if TYPE_CHECKING:
+    from leapts import LeapTS
 
 EXAMPLE = """\b
 Examples:
-  leapts predict model/ --level 80 --level 95
+  leapts predict model/ --level 80,95
   leapts predict model/ newer.csv -o forecast.parquet --trace trace.csv
   leapts predict model/ | head
   leapts predict model/ history/ --engine ray -o forecasts/
 """
 
 
+@shared_options
 def predict(
     model: options.Model,
     data: Annotated[
@@ -30,101 +35,113 @@ def predict(
             help="History to forecast from: a file, - for standard input, or a data set. [the data of the fit]",
         ),
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", help="A CSV or Parquet file to write; - for standard output.")
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="CSV or Parquet file to write; - for standard output.")
     ] = None,
     level: options.Levels = None,
     trace: Annotated[
         Path | None,
-        typer.Option(help="A CSV or Parquet file for the trace, one row for each leap; or JSON, for Perfetto."),
+        typer.Option(help="CSV or Parquet file for the trace, one row per leap; or JSON, for Perfetto."),
     ] = None,
     engine: Annotated[
         options.Engine,
-        typer.Option(help="Where to work: here, or on a Ray cluster, from a folder of Parquet files to another."),
+        typer.Option(help="Forecast here, or on a Ray cluster, from one folder of Parquet files to another."),
     ] = "local",
     address: options.Address = None,
     partitions: Annotated[
-        int | None, typer.Option(min=1, help="How many parts an engine works in. [the files, or by the rows]")
+        int | None, typer.Option(min=1, help="Number of partitions with --engine ray. [by files or rows]")
     ] = None,
-    safe_cells: options.SafeCells = False,
+    escape_formulas: options.EscapeFormulas = False,
     threads: options.Threads = 1,
-    config: options.Config = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
-    """Forecast what follows each series. Prints a table to a terminal, and CSV to a pipe."""
+    """Forecast each series. Prints a table to a terminal, and CSV to a pipe."""
+    levels = options.parse_levels(level)
     if engine == "ray":
-        if data is None or output in (None, "-") or trace is not None:
-            raise ConfigError(
-                "--engine ray forecasts a folder of Parquet files into another: give DATA and -o FOLDER, and no --trace"
-            )
-        if threads > 1 or safe_cells:
-            raise ConfigError(
-                "with --engine ray each part has one processor and writes Parquet; leave out --threads, --safe-cells"
-            )
-        levels = tuple(options.whole_levels(level))
-        done = predict_folder(model, Path(data), Path(str(output)), levels, address=address, partitions=partitions)
-        if json:
-            write_json(done)
-        else:
-            say(f"forecast  {output}: {done['rows']:,} rows in {counted(done['partitions'], 'file')}")
+        if data is None or out in (None, "-") or trace is not None:
+            raise ConfigError("--engine ray needs DATA and --out, both folders of Parquet files, and no --trace")
+        if threads > 1 or escape_formulas:
+            raise ConfigError("--engine ray has one core per partition and no CSV; no --threads, --escape-formulas")
+        _predict_on_cluster(model, Path(data), Path(str(out)), tuple(levels), address, partitions, as_json=json)
         return
     if address is not None or partitions is not None:
-        raise ConfigError("--address and --partitions go with --engine ray; leave them out, or add it")
+        raise ConfigError("--address and --partitions need --engine ray")
+    target = None if out in (None, "-") else Path(str(out))
+    _require_files(target, trace, data, model)
     from leapts import LeapTS
-    from leapts.data.writing import csv_bytes, require_writable, write_frame
-    from leapts.report.exports import TRACE_SUFFIXES, write_trace
 
-    target = None if output in (None, "-") else Path(str(output))
-    if target is not None:
-        require_writable(target)
-        require_apart(target, data)
-        require_outside(target, model)
-    if trace is not None:
-        require_writable(trace, TRACE_SUFFIXES)
-        require_apart(trace, data)
-        require_outside(trace, model)
-        if target is not None and target.resolve() == trace.resolve():
-            raise ConfigError(f"--output and --trace are both {trace}; give each a file of its own")
     options.use_threads(threads)
     forecaster = LeapTS.load(model)
-    panel = forecaster.fitted_.tail if data is None else read_for(forecaster, data)
-    # Arrow has dates, and pandas has none; files and pages are to have them where the data had.
-    result = forecaster.predict(
-        panel.in_frames_of("pyarrow"), level=options.whole_levels(level) or None, return_trace=trace is not None
-    )
-    forecast, leaps = result if trace is not None else (result, None)
-
-    written: dict[str, str] = {}
-    if target is not None:
-        written["forecast"] = str(write_frame(forecast, target, safe_cells=safe_cells))
-    if trace is not None:
-        written["trace"] = str(write_trace(leaps, trace, safe_cells=safe_cells))
+    forecast, written = _forecast(forecaster, data, target, trace, levels, escape_formulas=escape_formulas)
     if json:
         summary: dict[str, Any] = {"model": str(model), "horizon": forecaster.h, "files": written}
         write_json(summary if target is not None else {**summary, "forecast": records(forecast)})
     elif target is not None:
         for what, path in written.items():
             say(f"{what:<9} {path}")
-    elif output == "-" or not is_terminal():
-        write_bytes(csv_bytes(forecast, safe_cells=safe_cells))
+    elif out == "-" or not is_terminal():
+        from leapts.data.frames import csv_bytes
+
+        write_bytes(csv_bytes(forecast, escape_formulas=escape_formulas))
     else:
-        show_frame(forecast, rows=5, hint="-o FILE writes them all")
+        show_frame(forecast, rows=5, hint="-o FILE writes all of them")
 
 
-def predict_folder(
+def _require_files(target: Path | None, trace: Path | None, data: str | None, model: Path) -> None:
+    """Refuse output files that cannot be written or would overwrite something."""
+    from leapts.data.frames import SUFFIXES, require_writable
+    from leapts.report.encode import TRACE_SUFFIXES
+
+    for path, suffixes in ((target, SUFFIXES), (trace, TRACE_SUFFIXES)):
+        if path is not None:
+            require_writable(path, suffixes)
+            require_not_input(path, data=data, model=model)
+    if target is not None and trace is not None and target.resolve() == trace.resolve():
+        raise ConfigError(f"--out and --trace are both {trace}; choose two files")
+
+
+def _forecast(
+    model: "LeapTS",
+    data: str | None,
+    target: Path | None,
+    trace: Path | None,
+    levels: list[int | float],
+    *,
+    escape_formulas: bool,
+) -> tuple[Any, dict[str, str]]:
+    """Forecast, write the files that were asked for, and return the forecast and the paths."""
+    from leapts.data.frames import write_frame
+    from leapts.report.encode import write_trace
+
+    panel = model.fitted_.tail if data is None else read_for(model, data)
+    # Arrow keeps dates as dates; pandas has no type for them.
+    arrow, level = panel.in_frames_of("pyarrow"), levels or None
+    written: dict[str, str] = {}
+    if trace is None:
+        forecast = model.predict(arrow, level=level)
+    else:
+        forecast, leaps = model.predict(arrow, level=level, return_trace=True)
+    if target is not None:
+        written["forecast"] = str(write_frame(forecast, target, escape_formulas=escape_formulas))
+    if trace is not None:
+        written["trace"] = str(write_trace(leaps, trace, escape_formulas=escape_formulas))
+    return forecast, written
+
+
+def _predict_on_cluster(
     model: Path,
     data: Path,
     out: Path,
     level: tuple[int | float, ...],
-    *,
     address: str | None,
     partitions: int | None,
-) -> dict[str, Any]:
-    """Forecast a folder of Parquet files into another with Ray, and sum up what was done."""
-    from leapts.scaleout import PartitionForecaster
-    from leapts.scaleout.partitions import model_digest, require_independent
-    from leapts.scaleout.with_ray import forecast_dataset
+    *,
+    as_json: bool,
+) -> None:
+    """Forecast a folder of Parquet files into another with Ray, and show what was done."""
+    from leapts.integrations.ray import PartitionForecaster
+    from leapts.integrations.ray.forecast import forecast_dataset
+    from leapts.integrations.ray.partitions import model_digest, require_independent
 
     forecaster = PartitionForecaster(str(model.absolute()), level)
     fitted = forecaster.model
@@ -138,11 +155,16 @@ def predict_folder(
         address=address,
         job=(model_digest(model), level),
     )
-    return {
-        "model": str(model),
-        "horizon": fitted.h,
-        "files": {"forecast": str(out)},
-        "partitions": done.partitions,
-        "rows": done.rows,
-        "exchanged": done.exchanged,
-    }
+    if not as_json:
+        say(f"forecast  {out}: {counted(done.rows, 'row')} in {counted(done.partitions, 'file')}")
+        return
+    write_json(
+        {
+            "model": str(model),
+            "horizon": fitted.h,
+            "files": {"forecast": str(out)},
+            "partitions": done.partitions,
+            "rows": done.rows,
+            "exchanged": done.exchanged,
+        }
+    )

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from leapts.cli import options
+from leapts.cli.options import shared_options
 from leapts.cli.terminal import note, say
-from leapts.serve import Limits, require_extra
+from leapts.server import Limits, require_extra
 
 _USUAL = Limits()
 
@@ -19,41 +20,42 @@ Examples:
 """
 
 
+@shared_options
 def serve(
     model: Annotated[
-        list[str], typer.Argument(metavar="MODEL...", help="Folders leapts fit wrote; NAME=FOLDER gives one a name.")
+        list[str], typer.Argument(metavar="MODEL...", help="Model folders; NAME=FOLDER sets the name of a model.")
     ],
-    host: Annotated[str, typer.Option(help="The address to listen at; by default only this computer can call.")] = (
+    host: Annotated[str, typer.Option(help="Address to listen on; the default accepts local clients only.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen at; 0 takes a free one.")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")] = 8080,
     token_file: Annotated[
         Path | None,
-        typer.Option(help="A file with the token callers have to show. [the variable LEAPTS_TOKEN; else none]"),
+        typer.Option(help="File with the token that clients must send. [LEAPTS_TOKEN, if set]"),
     ] = None,
-    max_body: Annotated[int, typer.Option(min=1, help="Largest request, in bytes.")] = _USUAL.body,
-    max_series: Annotated[int, typer.Option(min=1, help="Most series in a request.")] = _USUAL.series,
-    max_length: Annotated[int, typer.Option(min=1, help="Most values in a series.")] = _USUAL.length,
-    max_concurrent: Annotated[int, typer.Option(min=1, help="Forecasts at a time; others are told to retry.")] = (
-        _USUAL.concurrency
-    ),
+    max_body: Annotated[int, typer.Option(min=1, help="Largest request body in bytes.")] = _USUAL.body,
+    max_series: Annotated[int, typer.Option(min=1, help="Largest number of series in a request.")] = _USUAL.series,
+    max_length: Annotated[int, typer.Option(min=1, help="Largest number of values in a series.")] = _USUAL.length,
+    max_concurrent: Annotated[
+        int, typer.Option(min=1, help="Requests handled at a time; further ones get status 503.")
+    ] = (_USUAL.concurrency),
     max_wait: Annotated[
         float,
-        typer.Option(min=0.001, help="Most seconds of work to wait for, or one request; others are told to retry."),
+        typer.Option(min=0.001, help="Longest expected waiting time in seconds; above it requests get status 503."),
     ] = _USUAL.wait,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to read a request, and to answer it.")] = (
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to receive a request, and to answer it.")] = (
         _USUAL.seconds
     ),
-    reload_every: Annotated[float, typer.Option(min=0.05, help="Seconds between looks at the folders.")] = 1.0,
+    reload_every: Annotated[
+        float, typer.Option(min=0.05, help="Seconds between checks of the model folders for changes.")
+    ] = 1.0,
     threads: options.Threads = 1,
-    config: options.Config = None,  # noqa: ARG001 - read before the others
-    debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
-    """Serve models over HTTP: forecasts for programs, and a page for people. A signal to stop lets it finish first."""
+    """Serve models over HTTP, with a web page. Open requests are finished before it stops."""
     require_extra()
-    from leapts.serve.app import create_app
-    from leapts.serve.models import Shelf
-    from leapts.serve.running import bound_socket, hosts_of, is_loopback, read_token, serve
+    from leapts.server.app import create_app
+    from leapts.server.registry import ModelRegistry
+    from leapts.server.running import bound_socket, hosts_of, is_loopback, read_token, serve
 
     options.use_threads(threads)
     limits = Limits(
@@ -66,12 +68,12 @@ def serve(
         seconds=timeout,
     )
     token = read_token(token_file, os.environ)
-    shelf = Shelf(model)
-    app = create_app(shelf, limits=limits, token=token, hosts=hosts_of(host), reload_every=reload_every, tell=note)
+    registry = ModelRegistry(model)
+    app = create_app(registry, limits=limits, token=token, hosts=hosts_of(host), reload_every=reload_every, log=note)
     listening = bound_socket(host, port)
     if token is None and not is_loopback(host):
-        note(f"anyone who can reach {host} can use this server; give it a --token-file")
+        note(f"note: anyone who can reach {host} can use this server; add --token-file")
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}"
-    names = ", ".join(served.name for served in shelf)
+    names = ", ".join(served.name for served in registry)
     serve(app, listening, limits, ready=lambda: say(f"serving   {names} at {address} (Ctrl-C stops)"))

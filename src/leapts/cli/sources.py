@@ -1,16 +1,17 @@
-"""What DATA means: a file, standard input, or a set of the catalogue."""
+"""Data named on the command line: a file, standard input, or a data set of the catalogue."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leapts import launch
-from leapts.cli.options import Reading
+from leapts.cli.options import changed_flags
 from leapts.cli.terminal import note
-from leapts.data.catalogue import Dataset, catalogue, find
+from leapts.config import ReadOptions
+from leapts.datasets.catalogue import Dataset, catalogue, find
 from leapts.errors import ConfigError, DataError
-from leapts.wording import listed, nearest, quoted
+from leapts.messages import listed, nearest, quoted
+from leapts.training import launcher
 
 if TYPE_CHECKING:
     from leapts import LeapTS
@@ -21,44 +22,24 @@ PREFIX = "dataset:"
 
 @dataclass(frozen=True)
 class Source:
-    """Data that were read.
-
-    Attributes:
-        panel: The series.
-        season: Steps to a season: as the catalogue has it, or as people expect of the frequency.
-    """
+    """Series that were read, and their season length by the catalogue or the frequency."""
 
     panel: "Panel"
     season: int
 
 
-def require_apart(output: Path, data: str | None) -> None:
-    """Refuses to write over what is to be read.
-
-    Raises:
-        ConfigError: When both are one file.
-    """
-    if data is not None and output.exists() and output.resolve() == Path(data).resolve():
-        raise ConfigError(f"{output} is the data, which would be lost; write to another file")
-
-
-def require_outside(output: Path, model: Path) -> None:
-    """Refuses to write into a model's folder.
-
-    Raises:
-        ConfigError: When the file would lie there.
-    """
-    if model.resolve() in output.resolve().parents:
-        raise ConfigError(f"{output} is inside the model's folder, which holds the model alone; write it elsewhere")
+def require_not_input(out: Path, *, data: str | None = None, model: Path | None = None) -> None:
+    """Refuse an output file that would overwrite the data or lie in the model folder."""
+    if data is not None and out.exists() and out.resolve() == Path(data).resolve():
+        raise ConfigError(f"{out} is the data file and would be overwritten; write to another file")
+    if model is not None and model.resolve() in out.resolve().parents:
+        raise ConfigError(f"{out} is inside the model folder {model}; write to another folder")
 
 
 def resolve(data: str) -> str | Dataset:
-    """What the user named: a row of the catalogue, or a path (`-` is standard input).
+    """Find the data set or path that was named; `-` is standard input.
 
-    A file wins over a set of the same name; `dataset:NAME` always means the set.
-
-    Raises:
-        DataError: When it is neither.
+    A file takes precedence over a data set of the same name; `dataset:NAME` always means the data set.
     """
     if data.startswith(PREFIX):
         return find(data.removeprefix(PREFIX))
@@ -67,53 +48,40 @@ def resolve(data: str) -> str | Dataset:
     if data.casefold() in {name.casefold() for name in catalogue()}:
         return find(data)
     near = nearest(data, list(catalogue()))
-    hint = f"did you mean the data set {near}?" if near else "leapts datasets list names the sets there are"
+    hint = f"did you mean the data set {near}?" if near else "leapts datasets list shows all data sets"
     raise DataError(f"{quoted(data)} is neither a file nor a data set; check the path ({hint})")
 
 
-def read_source(data: str, reading: Reading) -> Source:
-    """Read what the user named.
-
-    Args:
-        data: A path, `-`, a name in the catalogue, or `dataset:` and such a name.
-        reading: How to read a file; sets of the catalogue are read by their own rules.
-
-    Raises:
-        DataError: When it is none of these, or cannot be used.
-        ConfigError: When options for reading files are given with a set of the catalogue.
-    """
+def read_source(data: str, read: ReadOptions) -> Source:
+    """Read a file or a data set; data sets have their own read options, and no others are accepted."""
     found = resolve(data)
     if isinstance(found, Dataset):
-        if given := reading.changed():
-            raise ConfigError(f"{found.name} is a data set with rules of its own; leave out {', '.join(given)}")
+        if given := changed_flags(read):
+            raise ConfigError(f"{found.name} is a data set with its own read options; leave out {', '.join(given)}")
         return Source(load_set(found), found.season)
     from leapts.data.frequency import seasonal_period
     from leapts.data.validation import read_panel
 
-    panel = read_panel(found, reading.panel_options())
-    if panel.unused and launch.is_first():
+    panel = read_panel(found, read)
+    if panel.unused and launcher.is_first():
         note(_on_unused(panel))
     return Source(panel, seasonal_period(panel.freq))
 
 
 def read_for(model: "LeapTS", data: str) -> "Panel":
-    """Read what the user named as a fitted model reads its data."""
+    """Read data with the read options of a fitted model."""
     found = resolve(data)
     return model.read(load_set(found) if isinstance(found, Dataset) else found)
 
 
 def load_set(dataset: Dataset) -> "Panel":
-    """Load a set of the catalogue.
-
-    Raises:
-        DataError: When it is not on this computer, with the way to get it.
-    """
-    from leapts.data.loading import FOLDER_VARIABLE, load_dataset
+    """Load a data set of the catalogue, or explain how to get it."""
+    from leapts.datasets.loading import FOLDER_VARIABLE, load_dataset
 
     if dataset.kind == "files" and not os.environ.get(FOLDER_VARIABLE):
         raise DataError(
-            f"{dataset.name} does not come with LeapTS: set {FOLDER_VARIABLE} to the folder that holds it "
-            f"(leapts datasets fetch {dataset.name} --to FOLDER puts it there)"
+            f"{dataset.name} is not part of LeapTS: set {FOLDER_VARIABLE} to the folder that has it "
+            f"(leapts datasets fetch {dataset.name} --to FOLDER downloads it)"
         )
     return load_dataset(dataset)
 
@@ -121,4 +89,4 @@ def load_set(dataset: Dataset) -> "Panel":
 def _on_unused(panel: "Panel") -> str:
     target = panel.style.target_col
     text = f"not used: {listed(panel.unused)}; only {quoted(target)} is forecast"
-    return f"{text} (--layout wide takes each column for a series)" if panel.series == (target,) else text
+    return f"{text} (--layout wide reads each column as a series)" if panel.series == (target,) else text

@@ -1,4 +1,4 @@
-"""Everything that reaches the screen: notes, tables, bars, CSV and JSON, with names from data made harmless."""
+"""Output to the terminal: lines, tables, progress bars, CSV and JSON, with control characters escaped."""
 
 import json
 import math
@@ -16,66 +16,66 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 from rich.table import Table
 from rich.text import Text
 
-from leapts.wording import printable
+from leapts.messages import printable
 
 if TYPE_CHECKING:
-    from leapts.training import TrainingStep
+    from leapts.training.loop import TrainingStep
 
 WIDTH_OF_PIPES = 120
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
-class Interrupted(Exception):  # noqa: N818 - stopping is no error
-    """The user stopped a command; the message says what is kept."""
+class Interrupted(Exception):  # noqa: N818 - not an error
+    """A command was stopped by the user; the message says what is kept."""
 
 
 def say(text: str) -> None:
-    """One line of result."""
-    _console().print(_harmless(text), soft_wrap=True)
+    """Print one line of the result."""
+    _console().print(_escaped(text), soft_wrap=True)
 
 
 def note(text: str) -> None:
-    """One line beside the result."""
-    _console(stderr=True).print(_harmless(text), soft_wrap=True)
+    """Print one line to standard error."""
+    _console(stderr=True).print(_escaped(text), soft_wrap=True)
 
 
 def complain(text: str) -> None:
-    """One line about what went wrong; lines within it are joined, so that it stays one."""
+    """Print an error on one line of standard error."""
     note(" ".join(text.split()))
 
 
 def help_if_alone(context: typer.Context) -> None:
-    """Show the help of a group of commands that was called without one."""
+    """Show the help of a command group that was called without a command."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table; columns whose cells are all numbers are set to the right."""
+    """Print a table; columns of numbers are aligned to the right."""
     cells = [[_cell(value) for value in row] for row in rows]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, name in enumerate(columns):
         is_number = bool(cells) and all(_looks_like_number(row[number]) for row in cells)
-        table.add_column(_harmless(name), justify="right" if is_number else "left", no_wrap=is_number)
+        table.add_column(_escaped(name), justify="right" if is_number else "left", no_wrap=is_number)
     for row in cells:
-        table.add_row(*(_harmless(cell) for cell in row))
+        table.add_row(*(_escaped(cell) for cell in row))
     _console().print(table)
 
 
 def write_json(value: Any) -> None:
-    """One JSON object and a new line, and nothing else."""
+    """Print one JSON object and a newline."""
     text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_by_iso)
-    # JSON can spell whatever could command a terminal; to a program it is the same.
+    # Escapes keep control characters from the terminal, and parse to the same text.
     if not text.isprintable():
         text = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
     write_bytes(text.encode() + b"\n")
 
 
 def write_bytes(content: bytes) -> None:
-    """Text in UTF-8 as it is, for the next program; a terminal is shown it line by line, with nothing it would obey."""
+    """Write UTF-8 text unchanged to a pipe; to a terminal with control characters escaped."""
     sys.stdout.flush()
     if is_terminal():
-        # Within quotes, as CSV has them, the end of a line is part of a name.
+        # Line breaks inside the quotes of CSV belong to a name.
         text = _QUOTED.sub(lambda name: printable(name[0]), content.decode(errors="replace"))
         content = "\n".join(map(printable, text.split("\n"))).encode()
     sys.stdout.buffer.write(content)
@@ -83,19 +83,15 @@ def write_bytes(content: bytes) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether results are read by a person."""
+    """Whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 class TrainingBar:
-    """A progress bar that hears of every step of training; silent unless standard error is a terminal."""
+    """Progress bar of training; silent unless standard error is a terminal."""
 
     def __init__(self, fits: int = 1) -> None:
-        """Prepares the bar.
-
-        Args:
-            fits: How many models will be fitted one after the other.
-        """
+        """Prepare the bar for a number of fits, one after the other."""
         self._fits, self._fit, self._last_step = fits, 1, 0
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -114,12 +110,12 @@ class TrainingBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Stopping what was never started would still print an empty line.
+        # A bar that was not started would print an empty line when stopped.
         if self._progress.console.is_terminal:
             self._progress.stop()
 
     def __call__(self, step: "TrainingStep") -> None:
-        """After every step of training."""
+        """Update the bar after a training step."""
         if step.step <= self._last_step:
             self._fit += 1
             self._progress.reset(self._task, description=self._title(), start=False)
@@ -131,7 +127,7 @@ class TrainingBar:
         self._progress.update(self._task, completed=step.step, total=step.max_steps, loss=f"{step.loss:.4f}")
 
     def at_fit(self, number: int) -> None:
-        """Say which of the fits begins, when it is not simply the next one."""
+        """Start the bar of a fit that is not simply the next one."""
         self._fit, self._last_step = number, 0
         self._progress.reset(self._task, description=self._title(), start=False)
 
@@ -141,7 +137,7 @@ class TrainingBar:
 
 @contextmanager
 def download_bar(name: str) -> Iterator["DownloadBar"]:
-    """A progress bar in bytes; silent unless standard error is a terminal."""
+    """Show a progress bar in bytes; silent unless standard error is a terminal."""
     progress = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -155,26 +151,26 @@ def download_bar(name: str) -> Iterator["DownloadBar"]:
 
 
 class DownloadBar:
-    """Hears of the bytes that have arrived."""
+    """Progress bar of a download."""
 
     def __init__(self, progress: Progress, name: str) -> None:
         self._progress = progress
         self._task = progress.add_task(printable(name), total=None)
 
     def __call__(self, done: int, total: int | None) -> None:
-        """After every piece."""
+        """Update the bar after a chunk."""
         self._progress.update(self._task, completed=done, total=total)
 
 
 def _console(*, stderr: bool = False) -> Console:
-    """Made anew each time, because the streams may have been replaced since."""
+    """Make a console for the current streams, which tests and callers replace."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDTH_OF_PIPES
     return Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
 
 
-def _harmless(text: object) -> Text:
-    """Text that is shown as it is: no markup, no control characters."""
+def _escaped(text: object) -> Text:
+    """Make text without markup and control characters."""
     return Text(printable(text))
 
 
@@ -195,7 +191,7 @@ def _looks_like_number(cell: str) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON cannot hold, infinities and NaN, becomes null."""
+    """Replace infinities and NaN, which JSON does not have, by null."""
     if isinstance(value, dict):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -206,7 +202,7 @@ def _plain(value: Any) -> Any:
 
 
 def _by_iso(value: Any) -> Any:
-    if isinstance(value, date):  # a datetime is one, too
+    if isinstance(value, date):  # or a datetime, its subclass
         return value.isoformat()
     if hasattr(value, "item"):
         return value.item()

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leapts.cli import options
-from leapts.cli.options import Fitting, Reading
+from leapts.cli.options import NewModel, shared_options
 from leapts.cli.sources import read_source
 from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_bytes, write_json
+from leapts.config import ReadOptions
 from leapts.errors import ConfigError
+from leapts.messages import counted
 
 if TYPE_CHECKING:
-    from leapts.tuning import Engine, Trial, Tuned
+    from leapts.integrations.tuning import Engine, Trial, Tuned
 
 EXAMPLE = """\b
 Examples:
@@ -24,78 +26,45 @@ Examples:
 """
 
 
+@shared_options
 def tune(
-    context: typer.Context,
     data: options.Data,
-    horizon: options.Horizon,
-    trials: Annotated[
-        int, typer.Option(min=1, help="Sets of options to try, counting those --study holds already.")
-    ] = 20,
+    new_model: NewModel,
+    read: ReadOptions,
+    trials: Annotated[int, typer.Option(min=1, help="Number of trials, including those in --study.")] = 20,
     study: Annotated[
-        Path | None, typer.Option(help="A SQLite file to keep the trials in; with it, the same command goes on.")
+        Path | None, typer.Option(help="SQLite file for the trials; the same command continues the search.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The TOML file to write the best options to. [standard output]")
+        Path | None, typer.Option("--out", "-o", help="TOML file for the best options. [standard output]")
     ] = None,
     engine: Annotated[
-        options.Engine, typer.Option(help="Where to fit: here, one by one, or on a Ray cluster, a trial a processor.")
+        options.Engine, typer.Option(help="Fit here, one after the other, or on a Ray cluster, one trial per core.")
     ] = "local",
     address: options.Address = None,
-    input_size: options.InputSize = None,
-    freq: options.Freq = None,
-    id_col: options.IdCol = "unique_id",
-    time_col: options.TimeCol = "ds",
-    target_col: options.TargetCol = "y",
-    layout: options.LayoutOption = "auto",
-    fill: options.FillOption = None,
-    duplicates: options.DuplicatesOption = "error",
-    val_size: options.ValSize = None,
-    max_steps: options.MaxSteps = None,
-    learning_rate: options.LearningRate = None,
-    seed: options.Seed = 1,
     threads: options.Threads = 1,
-    config: options.FitConfig = None,  # noqa: ARG001 - read before the others
     json: options.Json = False,
-    debug: options.Debug = False,  # noqa: ARG001 - looked at where errors are caught
 ) -> None:
-    """Search for options that do better on held-out steps. What you give stays; what you leave out is searched."""
+    """Search hyperparameters by validation error. Options you give are kept, all others are searched."""
     if out is not None:
-        from leapts.data.writing import require_writable
+        from leapts.data.frames import require_writable
 
         if out.is_dir():
-            raise ConfigError(f"--out {out} is a folder; name a file for the options, such as {out / 'best.toml'}")
+            raise ConfigError(f"--out {out} is a folder; name a file, such as {out / 'best.toml'}")
         require_writable(out, (".toml",))
     if engine == "local" and address is not None:
-        raise ConfigError("--address goes with --engine ray; leave it out, or add it")
+        raise ConfigError(f"--address {address} needs --engine ray")
     if engine == "ray" and threads > 1:
-        raise ConfigError("with --engine ray every trial has one processor; leave out --threads")
-    from leapts import tuning
+        raise ConfigError(f"--threads {threads}: with --engine ray every trial has one core; leave it out")
+    from leapts.integrations import tuning
 
     options.use_threads(threads)
-    reading = Reading(
-        id_col=id_col,
-        time_col=time_col,
-        target_col=target_col,
-        layout=layout,
-        freq=freq,
-        fill=fill,
-        duplicates=duplicates,
-    )
-    fitting = Fitting(
-        horizon=horizon,
-        input_size=input_size,
-        val_size=val_size,
-        max_steps=max_steps,
-        learning_rate=learning_rate,
-        seed=seed,
-        tables=options.config_tables(context),
-    )
-    panel = read_source(data, reading).panel
+    panel = read_source(data, read).panel
     started = time.perf_counter()
     try:
         with TrainingBar(fits=trials) as bar:
             found = tuning.tune(
-                fitting.forecaster(reading),
+                new_model(),
                 panel,
                 trials,
                 study=study,
@@ -104,8 +73,8 @@ def tune(
                 engine=_cluster(address) if engine == "ray" else None,
             )
     except KeyboardInterrupt:
-        kept = f"the trials are in {study}: run the same command to go on" if study else "nothing is kept"
-        hint = "" if study else " (with --study FILE it could be resumed)"
+        kept = f"the trials are in {study}: run the same command to continue" if study else "nothing is kept"
+        hint = "" if study else " (add --study FILE to be able to continue)"
         raise Interrupted(f"interrupted; {kept}{hint}") from None
     if out is not None:
         from leapts.files import write_file
@@ -115,9 +84,9 @@ def tune(
 
 
 def _cluster(address: str | None) -> "Engine":
-    from leapts.scaleout.trials import FitOnCluster
+    from leapts.integrations.ray.tuning import RayEngine
 
-    return FitOnCluster(address)
+    return RayEngine(address)
 
 
 def _show(found: "Tuned", out: Path | None, seconds: float, *, as_json: bool) -> None:
@@ -133,10 +102,10 @@ def _show(found: "Tuned", out: Path | None, seconds: float, *, as_json: bool) ->
         )
         return
     pruned = sum(trial.pruned for trial in found.trials)
-    line = f"tried     {len(found.trials)} sets of options, {pruned} of them cut short, in {seconds:.1f} s"
-    first, best = found.trials[0].validation, found.validation
-    line += f"; off by {best:.4g} deviations on held-out steps"
-    line += f" ({first:.4g} without a search)" if first is not None else ""
+    line = f"searched  {counted(len(found.trials), 'trial')}, {pruned} pruned, in {seconds:.1f} s"
+    first = found.trials[0].validation
+    line += f"; best validation MAE {found.validation:.4g} (scaled)"
+    line += f"; {first:.4g} without a search" if first is not None else ""
     if out is None:
         note(line)
         write_bytes(found.to_toml().encode())
@@ -146,12 +115,12 @@ def _show(found: "Tuned", out: Path | None, seconds: float, *, as_json: bool) ->
         [trial.number, *(trial.options[name] for name in names), trial.validation, _remark(trial)]
         for trial in found.trials
     ]
-    show_table(["trial", *names, "off by", ""], rows)
+    show_table(["trial", *names, "validation MAE", ""], rows)
     say(line)
     say(f"config    {out}")
 
 
 def _remark(trial: "Trial") -> str:
     if trial.pruned:
-        return "cut short"
+        return "pruned"
     return "diverged" if trial.validation is None else ""

@@ -1,7 +1,8 @@
-"""Single columns: time stamps, numbers and series names, from Arrow data to numpy, checked on the way."""
+"""Read the columns of a table, long or wide: series names, timestamps and values."""
 
 import re
-import warnings
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,106 +12,232 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leapts.data.frequency import Stamps
-from leapts.data.reading import DATES_OF_TEXT, Table
+from leapts.config import ReadOptions
+from leapts.data.reader import Table, is_text
+from leapts.data.timestamps import TimeColumn, time_column
 from leapts.errors import DataError
-from leapts.wording import quoted
+from leapts.messages import listed, nearest, quoted
 
-# Z, +01:00, and after a time of day +0100 and +01 too.
-UTC_OFFSET = r"(?:[Zz]|[+-]\d{2}:\d{2}|:\d{2}(?:[.,]\d+)?\s*[+-]\d{2}(?:\d{2})?)$"
-_SHORTEST_MEAN_RUN = 4  # rows to a series, for runs to be worth looking for
-_TWO_NUMBERS = r"^(\d{1,2})[/.-](\d{1,2})[/.-]\d"
-# Months and other parts of a year by their number, as statistical offices write them; pandas takes them for seconds.
-_PART_OF_YEAR = re.compile(r"\d{4}-?[A-PR-Za-pr-z]\d{1,3}")
-_TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]\.?m\.?)?", re.IGNORECASE)
-_MONTHS, _WEEKS, _DAYS, _HOURS = 12, 53, 31, 24
-_FIRST_YEAR, _LAST_YEAR = 1800, 2200
-WRITE_ISO = "write time stamps as 2024-01-31 or 2024-01-31 13:00:00"
+Codes = npt.NDArray[np.int32]
+
+_MIN_MEAN_RUN = 4  # rows for each series name: below that, reading run by run saves no time
+SPELL_ALIKE = "they look the same but differ in invisible characters or accents; write both in one way"
+_DIGITS = re.compile(r"([0-9]+)")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TEXT_AND_NUMBER = r"^(?P<text>[^0-9]*)0*(?P<digits>[0-9]*)$"
+
+USUAL_TIME_NAMES = ("ds", "date", "datetime", "time", "timestamp", "year", "t", "index")
+_AMBIGUOUS_TIME_NAMES = ("year", "t", "index")  # may be a series, or row numbers, beside a column of timestamps
 
 
 @dataclass(frozen=True)
-class TimeColumn:
-    """Time stamps in one form.
+class Columns:
+    """Columns of a long or wide table.
 
     Attributes:
-        stamps: int64 steps, or datetime64[us], in UTC when there is a zone.
-        zone: The time zone of aware stamps.
-        dtype: The Arrow type that came in, or that text was read as, for the output to have too; `DATES_OF_TEXT`.
+        names: The series names.
+        codes: The index of each row's series; all zero in a wide table, where a row has a value of every series.
+        time: The timestamps, one for each row.
+        values: [1, rows] of a long table, [series, rows] of a wide one.
+        time_col: The name of the time column.
+        is_wide: Whether the table is wide.
+        unused: Names of columns of a long table that are not read.
     """
 
-    stamps: Stamps
-    zone: str | None
-    dtype: str
+    names: tuple[str | int, ...]
+    codes: Codes
+    time: TimeColumn
+    values: npt.NDArray[np.float64]
+    time_col: str
+    is_wide: bool
+    unused: tuple[str, ...] = ()
 
 
-def time_column(table: Table, name: str) -> TimeColumn:
-    """The time column: integers, dates, time stamps with or without a zone, or text that spells them."""
-    data = table.column(name)
-    _refuse_nulls(data, table, name, "time stamp")
-    if pa.types.is_dictionary(data.type):
-        data = data.cast(data.type.value_type)
-    if is_text(data.type):
-        data = _parsed(data, table, name)
-    if pa.types.is_integer(data.type):
-        try:
-            steps = _numpy(data.cast(pa.int64()))
-        except pa.ArrowInvalid:
+def columns_of(table: Table, options: ReadOptions) -> Columns:
+    """Read names, timestamps and values, in the layout that the options or the column names say.
+
+    Raises:
+        DataError: Naming the column and what to do.
+    """
+    _refuse_look_alikes(table, options)
+    layout = options.layout
+    if layout == "auto":
+        has_target, has_id = options.target_col in table.columns, options.id_col in table.columns
+        layout = "wide" if not has_target and not has_id and _time_name(table, options) else "long"
+    return _wide(table, options) if layout == "wide" else _long(table, options)
+
+
+def _refuse_look_alikes(table: Table, options: ReadOptions) -> None:
+    """Refuse two columns, or a column and an option, that look the same: one would be ignored or counted twice."""
+    names = list(dict.fromkeys([options.id_col, options.time_col, options.target_col, *table.columns]))
+    alike = look_alikes(names)
+    if alike is not None:
+        one, other = (ascii(names[index]) for index in alike)
+        raise DataError(f"{table.name}: the column names {one} and {other} are not the same; {SPELL_ALIKE}")
+
+
+def _long(table: Table, options: ReadOptions) -> Columns:
+    for option, name in (("time_col", options.time_col), ("target_col", options.target_col)):
+        _require(table, option, name)
+    if options.id_col in table.columns:
+        names, codes = _in_natural_order(*name_column(table, options.id_col))
+    else:  # a single series is named after its target column
+        _refuse_names_in_index(table, options.id_col)
+        names, codes = (options.target_col,), np.zeros(len(table), dtype=np.int32)
+    time = _time(table, options, options.time_col)
+    values = number_column(table, options.target_col)[None]
+    used = {options.id_col, options.time_col, options.target_col}
+    unused = tuple(name for name in table.columns if name not in used and not _is_blank(table, name))
+    return Columns(names, codes, time, values, options.time_col, is_wide=False, unused=unused)
+
+
+def possible_names(columns: Columns, table: Table, options: ReadOptions) -> str | None:
+    """Find a column that may hold the series names: with it, no timestamp repeats."""
+    if options.id_col in table.columns:
+        return None
+    found = []
+    for name in table.columns:
+        kind = table.column(name).type
+        is_name = is_text(kind) or pa.types.is_integer(kind) or pa.types.is_dictionary(kind)
+        if name in (columns.time_col, options.target_col) or not is_name:
+            continue
+        rows = pd.DataFrame({"name": table.column(name).to_pandas(), "stamp": columns.time.timestamps})
+        names = rows["name"].nunique()
+        if 1 < names <= len(rows) // 2 and not rows.duplicated().any():
+            found.append((names, name))
+    return min(found)[1] if found else None
+
+
+def _in_natural_order(names: list[str | int], codes: Codes) -> tuple[tuple[str | int, ...], Codes]:
+    """Sort series by name, numbers within names by value, so that the order of rows does not matter."""
+    order = natural_order(names)
+    ranks = np.arange(len(names), dtype=np.int32)
+    if np.array_equal(order, ranks):
+        return tuple(names), codes
+    place = np.empty_like(ranks)
+    place[order] = ranks
+    return tuple(names[index] for index in order), place[codes]
+
+
+def natural_order(names: Sequence[str | int]) -> npt.NDArray[np.integer[Any]]:
+    """Sort names with the numbers in them by value; returns their indices."""
+    if not names or isinstance(names[0], int):
+        return np.argsort(np.array(names), kind="stable")
+    # Most names are a text and a number, which Arrow sorts much faster than Python.
+    parts = pc.extract_regex(pa.array(names), _TEXT_AND_NUMBER)
+    if parts.null_count:
+        return np.array(sorted(range(len(names)), key=lambda index: natural_key(str(names[index]))))
+    text, digits = parts.flatten()
+    keys = {"text": text, "length": pc.utf8_length(digits), "digits": digits, "name": pa.array(names)}
+    order = pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys])
+    return np.asarray(order.to_numpy())
+
+
+def natural_key(name: str) -> tuple[object, object]:
+    """Return the sort key of a name in natural order."""
+    # Text and numbers alternate, text first. Of two numbers the one with more digits is larger; the name breaks ties.
+    parts: list[Any] = _DIGITS.split(name)
+    parts[1::2] = [(len(digits), digits) for digits in [part.lstrip("0") for part in parts[1::2]]]
+    return (parts, name)
+
+
+def _wide(table: Table, options: ReadOptions) -> Columns:
+    time_col = _time_name(table, options)
+    if time_col is None:
+        _require(table, "time_col", options.time_col)
+        raise AssertionError("unreachable: the time column exists")
+    names = tuple(name for name in table.columns if name != time_col and not _is_blank(table, name))
+    if not names:
+        raise DataError(f"{table.name} has only the time column {quoted(time_col)}; add one column for each series")
+    for name in names:
+        if not name or name.startswith(("Unnamed: ", "__index_level_")):
             raise DataError(
-                f"{table.name}: column {quoted(name)} holds {pc.max(data).as_py()}, which no step is numbered by; "
-                "count steps from 1"
-            ) from None
-        _refuse_dates_as_integers(steps, table, name)
-        return TimeColumn(steps, None, str(data.type))
-    if pa.types.is_date(data.type):
-        dtype = DATES_OF_TEXT if table.is_text else str(data.type)
-        return TimeColumn(_numpy(data.cast(pa.timestamp("us"))), None, dtype)
-    if "period" in str(data.type):
-        raise DataError(
-            f"{table.name}: column {quoted(name)} holds periods, not time stamps; "
-            f"pass frame.assign({name}=frame[{name!r}].dt.to_timestamp())"
-        )
-    if not pa.types.is_timestamp(data.type):
-        raise DataError(
-            f"{table.name}: column {quoted(name)} holds {data.type}, not time stamps (first value "
-            f"{quoted(data[0].as_py())}); {WRITE_ISO}, or number the steps with integers"
-        )
-    try:
-        stamps = _numpy(data.cast(pa.timestamp("us", tz=data.type.tz)))
-    except pa.ArrowInvalid:
-        raise DataError(
-            f"{table.name}: column {quoted(name)} holds time stamps finer than a microsecond; "
-            "round them, or number the steps with integers"
-        ) from None
-    return TimeColumn(stamps.astype("datetime64[us]"), data.type.tz, f"timestamp[{data.type.unit}]")
+                f"{table.name}: column {quoted(name)} looks like row numbers, not a series; name it or drop it "
+                "(pandas writes row numbers unless index=False)"
+            )
+    values = np.empty((len(names), len(table)))
+    for index, name in enumerate(names):
+        values[index] = number_column(table, name)
+        if name.casefold() == "index" and len(table) > 1 and np.array_equal(values[index], _counted(values[index])):
+            raise DataError(f"{table.name}: column {quoted(name)} holds row numbers, not a series; drop it")
+    codes = np.zeros(len(table), dtype=np.int32)
+    return Columns(names, codes, _time(table, options, time_col), values, time_col, is_wide=True)
+
+
+def _is_blank(table: Table, name: str) -> bool:
+    """Whether a column has neither name nor values, as after a comma at the end of every line."""
+    return not name and table.column(name).null_count == len(table)
+
+
+def _counted(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return row numbers from the first value on, if that is 0 or 1."""
+    return np.arange(len(values)) + (values[0] if values[0] in (0, 1) else np.nan)
+
+
+def _time(table: Table, options: ReadOptions, name: str) -> TimeColumn:
+    if options.time == "calendar":
+        return time_column(table, name)
+    return TimeColumn(np.arange(1, len(table) + 1, dtype=np.int64), None, "int64")
+
+
+def _time_name(table: Table, options: ReadOptions) -> str | None:
+    """Find the time column of a wide table: by the option, a usual name, or its type."""
+    if options.time_col in table.columns:
+        return options.time_col
+    folded = {name.casefold(): name for name in reversed(table.columns)}
+    usual = [name for name in USUAL_TIME_NAMES if name in folded]
+    if usual and usual[0] not in _AMBIGUOUS_TIME_NAMES:
+        return folded[usual[0]]
+    temporal = [name for name in table.columns if pa.types.is_temporal(table.column(name).type)]
+    if len(temporal) == 1:
+        if table.is_text and _DATE.match(temporal[0]):
+            raise DataError(
+                f"{table.name}: the first line holds {quoted(temporal[0])} instead of a column name; "
+                "add a header line such as ds,y"
+            )
+        return temporal[0]
+    return folded[usual[0]] if usual else None
+
+
+def _refuse_names_in_index(table: Table, id_col: str) -> None:
+    index = getattr(table.frame.to_native(), "index", None)
+    if isinstance(index, pd.Index) and id_col in index.names:
+        raise DataError(f"{table.name} has its series names in its index; pass frame.reset_index()")
+
+
+def _require(table: Table, option: str, name: str) -> None:
+    if name in table.columns:
+        return
+    near = nearest(name, table.columns)
+    if near is None and option == "time_col":
+        near = next((known for known in table.columns if known.casefold() in USUAL_TIME_NAMES), None)
+    hint = f"did you mean {option}={quoted(near)}?" if near else f"pass {option}="
+    index = getattr(table.frame.to_native(), "index", None)
+    if option == "time_col" and isinstance(index, pd.DatetimeIndex | pd.PeriodIndex):
+        hint = "the timestamps are in its index: pass frame.reset_index()"
+    raise DataError(f"{table.name} has no column {quoted(name)}, only {listed(table.columns)}; {hint}")
 
 
 def number_column(table: Table, name: str) -> npt.NDArray[np.float64]:
-    """A column of values as float64; missing ones become NaN."""
+    """Read a column of values as float64, with NaN for missing values."""
     data = table.column(name)
     if pa.types.is_null(data.type):
         data = data.cast(pa.float64())
     if pa.types.is_dictionary(data.type):
         data = data.cast(data.type.value_type)
-    if is_text(data.type):
-        data = _numbers_from_text(data, table, name)
-    if not (pa.types.is_integer(data.type) or pa.types.is_floating(data.type) or pa.types.is_decimal(data.type)):
+    is_number = pa.types.is_integer(data.type) or pa.types.is_floating(data.type) or pa.types.is_decimal(data.type)
+    if not is_number and not is_text(data.type):
         raise DataError(
             f"{table.name}: column {quoted(name)} holds {data.type}, not numbers (first value "
-            f"{quoted(data[0].as_py())}); convert or drop it"
+            f"{quoted(data[0].as_py())}); convert it to numbers or drop it"
         )
-    return _numpy(data.cast(pa.float64(), safe=False)).astype(np.float64, copy=False)
+    if not is_number:
+        data = _numbers_from_text(data, table, name)
+    return np.asarray(data.cast(pa.float64(), safe=False).to_numpy()).astype(np.float64, copy=False)
 
 
-@dataclass(frozen=True)
-class NameColumn:
-    """Series names, each once, and for each row which of them it is."""
-
-    names: tuple[str | int, ...]
-    codes: npt.NDArray[np.int32]
-
-
-def name_column(table: Table, name: str) -> NameColumn:
-    """The column of series names: text or integers."""
+def name_column(table: Table, name: str) -> tuple[list[str | int], Codes]:
+    """Read the series names, text or integers: each name once, and the index of each row's name."""
     runs = _text_runs(table, name)
     data = table.column(name) if runs is None else runs[0]
     has_categories = pa.types.is_dictionary(data.type)
@@ -124,29 +251,63 @@ def name_column(table: Table, name: str) -> NameColumn:
     array = data.unify_dictionaries().combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # no rows or several chunks, depending on the version
         array = array.chunk(0)
-    _refuse_nulls(array.indices, table, name, "series name")
+    table.refuse_nulls(array.indices, name, "series name")
     codes = array.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     if runs is not None:
         codes = codes.repeat(runs[1])
     names = array.dictionary.to_pylist()
-    if has_categories:  # of which not every one need have a row
+    if has_categories:  # some of them may have no row
         is_used = np.zeros(len(names), dtype=bool)
         is_used[codes] = True
         names = [name for name, used in zip(names, is_used, strict=True) if used]
         codes = (np.cumsum(is_used, dtype=np.int32) - 1)[codes]
+    names, codes = _without_trailing_blanks(names, codes)
     if "" in names:
         place = table.place(int(np.argmax(codes == names.index(""))))
         raise DataError(
             f"{table.name}: column {quoted(name)} has no series name at {place}; fill it in or drop the row"
         )
-    return NameColumn(tuple(names), codes)
+    alike = look_alikes(names)
+    if alike is not None:
+        one, other = (f"{names[index]!a} at {table.place(int(np.argmax(codes == index)))}" for index in alike)
+        raise DataError(
+            f"{table.name}: column {quoted(name)} spells one series name in two ways, {one} and {other}; {SPELL_ALIKE}"
+        )
+    return names, codes
+
+
+def look_alikes(names: Sequence[str | int]) -> tuple[int, int] | None:
+    """Find two names that differ only in invisible characters, outer blanks or Unicode composition."""
+    seen: dict[str | int, int] = {}
+    for index, name in enumerate(names):
+        other = seen.setdefault(visible_name(name) if isinstance(name, str) else name, index)
+        if other != index:
+            return other, index
+    return None
+
+
+def visible_name(name: str) -> str:
+    """Reduce a name to its visible text: composed (NFC), without control and zero-width characters."""
+    if not (name.isascii() and name.isprintable()):
+        shown = (letter for letter in name if unicodedata.category(letter) not in ("Cc", "Cf"))
+        name = unicodedata.normalize("NFC", "".join(shown))
+    return name.strip()
+
+
+def _without_trailing_blanks(names: list[str | int], codes: Codes) -> tuple[list[str | int], Codes]:
+    """Strip blanks at the end of series names; names that become equal are one series."""
+    stripped = [name.rstrip() if isinstance(name, str) else name for name in names]
+    if stripped == names:
+        return names, codes
+    index_of = {name: index for index, name in enumerate(dict.fromkeys(stripped))}
+    return list(index_of), np.array([index_of[name] for name in stripped], dtype=np.int32)[codes]
 
 
 def _text_runs(table: Table, name: str) -> tuple[pa.ChunkedArray, npt.NDArray[np.int64]] | None:
-    """A column of Python's own strings as its runs: the text of each, and how many rows it has.
+    """Split a column of Python strings into runs: the text and the number of rows of each.
 
-    Names of series stand in long runs, and reading every Python object is slow. None where there is anything else
-    in the column, or it is not Python objects: then all of it has to be looked at.
+    Series names come in long runs, and reading every Python object is slow. None for columns of other types, and for
+    columns that hold anything but strings.
     """
     native = table.series(name).to_native()
     if not isinstance(native, pd.Series) or native.dtype != object or native.empty:
@@ -157,169 +318,27 @@ def _text_runs(table: Table, name: str) -> tuple[pa.ChunkedArray, npt.NDArray[np
     try:
         starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
         firsts = values[starts]
-        # What equals a string is one, so it is enough to look at the first of each run.
-        if len(values) < _SHORTEST_MEAN_RUN * len(starts) or not all(isinstance(text, str) for text in firsts):
+        # Only strings equal strings, so it is enough to check the first row of each run.
+        if len(values) < _MIN_MEAN_RUN * len(starts) or not all(isinstance(text, str) for text in firsts):
             return None
         return pa.chunked_array([pa.array(firsts)]), np.diff(starts, append=len(values))
-    except (TypeError, ValueError):  # of objects that cannot be compared, or text that has no UTF-8
+    except (TypeError, ValueError):  # objects that cannot be compared, or text without a UTF-8 encoding
         return None
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of that kind holds text."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _numpy(data: pa.ChunkedArray) -> npt.NDArray[np.generic]:
-    return np.asarray(data.to_numpy())
-
-
-def _refuse_nulls(data: pa.ChunkedArray | pa.Array, table: Table, name: str, what: str) -> None:
-    if data.null_count:
-        row = pc.index(pc.is_null(data), True).as_py()
-        raise DataError(
-            f"{table.name}: column {quoted(name)} has no {what} at {table.place(row)} "
-            f"({data.null_count} missing in all); fill it in or drop the row"
-        )
-
-
-def _refuse_dates_as_integers(steps: npt.NDArray[Any], table: Table, name: str) -> None:
-    """Refuses 20240131, 202401 and the like, which would be steps with a gap after every month or year."""
-    if len(steps) and _look_like_dates(steps):
-        raise DataError(
-            f"{table.name}: column {quoted(name)} holds integers that look like dates (first {steps[0]}); {WRITE_ISO}"
-        )
-
-
-def _look_like_dates(steps: npt.NDArray[Any]) -> bool:
-    """Whether all are days, with or without a time, months or weeks of a year, or days with the year last or short."""
-    if steps.min() < 0:
-        return False
-    has_time = any(
-        _are_days(steps // unit) and (steps % unit // (unit // 100) < _HOURS).all() for unit in (100, 10**4, 10**6)
-    )
-    year, rest = np.divmod(steps, 100)
-    month_day = steps // 10_000
-    has_year_last = _are_years(steps % 10_000) and any(
-        _are_month_and_day(each) for each in (month_day, month_day % 100 * 100 + month_day // 100)
-    )
-    if _are_days(steps) or has_time or has_year_last or (_are_years(year) and _are_within(rest, _MONTHS)):
-        return True
-    # Weeks, and days with two digits for the year, might be steps; what is missing at the end of a year or month tells.
-    are_weeks = _are_years(year) and _are_within(rest, _WEEKS)
-    are_short_days = steps.max() < 10**6 <= 10 * steps.min() and _are_month_and_day(steps % 10_000)
-    return bool((are_weeks or are_short_days) and np.ptp(steps) >= len(np.unique(steps)))
-
-
-def _are_days(numbers: npt.NDArray[Any]) -> bool:
-    return _are_years(numbers // 10_000) and _are_month_and_day(numbers % 10_000)
-
-
-def _are_years(numbers: npt.NDArray[Any]) -> bool:
-    return bool(numbers.min() >= _FIRST_YEAR and numbers.max() <= _LAST_YEAR)
-
-
-def _are_month_and_day(numbers: npt.NDArray[Any]) -> bool:
-    return _are_within(numbers // 100, _MONTHS) and _are_within(numbers % 100, _DAYS)
-
-
-def _are_within(numbers: npt.NDArray[Any], most: int) -> bool:
-    return bool(numbers.min() >= 1 and numbers.max() <= most)
-
-
-def _first(mask: npt.NDArray[np.bool_]) -> int | None:
-    return int(mask.argmax()) if mask.any() else None
-
-
-def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
-    """Text as time stamps: ISO 8601, or days and months in the one order that reads every row."""
-    text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
-    aware = text.str.contains(UTC_OFFSET, regex=True).to_numpy(dtype=bool) & text.str.contains(":").to_numpy(dtype=bool)
-    odd = _first(aware != aware[0])
-    if odd is not None:
-        raise DataError(
-            f"{table.name}: column {quoted(name)} mixes time stamps with and without a time zone: "
-            f"{quoted(text[0])} at {table.place(0)}, {quoted(text[odd])} at {table.place(odd)}; "
-            "write all alike"
-        )
-    stamps = pd.to_datetime(text, format="ISO8601", errors="coerce", utc=bool(aware[0]))
-    bad = _first(stamps.isna().to_numpy())
-    # Without a first row to tell the way of writing by, every row would be tried in many ways, which takes very long.
-    if bad == 0 and _is_written_by_convention(text[0]):
-        other = _parsed_by_convention(text, table, name)
-        bad = _first(other.isna().to_numpy())
-        stamps = other
-    if bad is not None:
-        raise DataError(
-            f"{table.name}: column {quoted(name)} has no readable time stamp at {table.place(bad)}: "
-            f"{quoted(text[bad])}; {WRITE_ISO}, or number the steps with integers"
-        )
-    unit = pa.timestamp("us", tz="UTC" if aware[0] else None)
-    read = pa.chunked_array([pa.array(stamps.dt.as_unit("us"), type=unit)])
-    # As the parser of CSV has it of dates in ISO 8601: a time of day that nobody wrote is none.
-    has_times = aware[0] or text.str.contains(":").any() or (stamps != stamps.dt.normalize()).any()
-    return read.cast(pa.date32()) if table.is_text and not has_times else read
-
-
-def _is_written_by_convention(text: str) -> bool:
-    """Whether it can be read as a date, in whatever order; a time alone would be one of today's."""
-    if _TIME_OF_DAY.fullmatch(text) or _PART_OF_YEAR.fullmatch(text):
-        return False
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return any(not pd.isna(pd.to_datetime(text, errors="coerce", dayfirst=order)) for order in (True, False))
-
-
-def _parsed_by_convention(text: "pd.Series[str]", table: Table, name: str) -> "pd.Series[pd.Timestamp]":
-    """Day first or month first, whichever reads more; refused when both read all rows and differ."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        day_first, month_first = _in_order(text, day_first=True), _in_order(text, day_first=False)
-    # Of years with two digits, and before noon and after it, pandas takes the numbers either way round, row by row.
-    first, second = (numbers.astype(float) for _, numbers in text.str.extract(_TWO_NUMBERS).items())
-    day_first, month_first = day_first.mask(second > _MONTHS), month_first.mask(first > _MONTHS)
-    if not day_first.isna().any() and not month_first.isna().any() and not day_first.equals(month_first):
-        row = int((day_first != month_first).to_numpy().argmax())
-        raise DataError(
-            f"{table.name}: column {quoted(name)} can be read with the day or the month first: "
-            f"{quoted(text[row])} at {table.place(row)}; {WRITE_ISO}"
-        )
-    return day_first if day_first.isna().sum() < month_first.isna().sum() else month_first
-
-
-def _in_order(text: "pd.Series[str]", *, day_first: bool) -> "pd.Series[pd.Timestamp]":
-    """The stamps that can be read so; none of them where they have offsets from UTC, which only ISO 8601 may have."""
-    none = pd.Series(pd.NaT, index=text.index, dtype="datetime64[us]")
-    try:
-        stamps = pd.to_datetime(text, errors="coerce", dayfirst=day_first)
-    except ValueError:  # several offsets, which pandas 2 gives as objects
-        return none
-    if isinstance(stamps.dtype, pd.DatetimeTZDtype) or stamps.dtype == object:
-        return none
-    return _with_a_year(stamps)
-
-
-def _with_a_year(stamps: "pd.Series[pd.Timestamp]") -> "pd.Series[pd.Timestamp]":
-    """01-Jul and Jan-24 are read as of the year 1, which is to say that they have none."""
-    return stamps.mask(stamps.dt.year == 1)
 
 
 def _numbers_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
     text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
     blank = text.isna() | (text == "")
     numbers = pd.to_numeric(text.mask(blank), errors="coerce")
-    bad = _first(
-        (numbers.isna() & ~blank & ~text.str.lower().isin(["nan", "na", "n/a", "null", "none"])).to_numpy(dtype=bool)
-    )
-    if bad is None:
+    bad = (numbers.isna() & ~blank & ~text.str.lower().isin(["nan", "na", "n/a", "null", "none"])).to_numpy(dtype=bool)
+    if not bad.any():
         return pa.chunked_array([pa.array(numbers.astype(np.float64).to_numpy())])
-    value = str(text[bad])
+    row = int(bad.argmax())
+    value = str(text[row])
     if re.fullmatch(r"[+-]?\d{1,3}(?:[,.' ]\d{3})+(?:[,.]\d+)?", value):
-        cure = "write numbers without separators between the thousands, and decimals with a point, as 1234.5"
+        hint = "write numbers without thousands separators and with a decimal point, as 1234.5"
     elif re.fullmatch(r"[+-]?\d+,\d+", value):
-        cure = "write decimals with a point, as 3.14"
+        hint = "write decimals with a point, as 3.14"
     else:
-        cure = (
-            f"correct or drop it (the whole column, if it holds labels), or pass id_col={name!r} if it names the series"
-        )
-    raise DataError(f"{table.name}: column {quoted(name)} has no number at {table.place(bad)}: {quoted(value)}; {cure}")
+        hint = f"correct it, drop the column, or pass id_col={name!r} if it holds the series names"
+    raise DataError(f"{table.name}: column {quoted(name)} has no number at {table.place(row)}: {quoted(value)}; {hint}")

@@ -1,10 +1,8 @@
-"""Frequencies: which stamps lie how many steps apart.
+"""Compute with frequencies: infer them, and count steps between timestamps across time zones.
 
-Stamps are numpy arrays: int64 steps, or datetime64[us], in UTC when there is a time zone. A frequency is an
-integer (for integer steps) or a pandas alias. Hours and shorter are durations, counted in UTC, so that both
-daylight-saving jumps are ordinary; days and longer follow the wall clock of the zone.
-
-Two functions carry everything and invert each other, for all series at once: `stamps_at` and `positions_of`.
+Timestamps are numpy arrays of int64 steps or datetime64[us], in UTC when there is a time zone. A frequency is an
+integer (for integer steps) or a pandas alias. Hours and shorter steps are durations, counted in UTC, so that daylight
+saving does not matter; days and longer steps follow the local time ("wall clock") of the time zone.
 """
 
 import warnings
@@ -17,9 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from leapts.errors import DataError
-from leapts.wording import quoted, stamp_text
+from leapts.messages import quoted, timestamp_text
 
-Stamps = npt.NDArray[Any]
+Timestamps = npt.NDArray[Any]
 Positions = npt.NDArray[np.int64]
 
 MICROSECONDS = {
@@ -35,6 +33,9 @@ FORMER_ALIASES = {
     "H": "h", "T": "min", "S": "s", "L": "ms", "U": "us",
     "M": "ME", "Q": "QE", "Y": "YE", "A": "YE", "AS": "YS", "BM": "BME", "BQ": "BQE", "BA": "BYE",
 }  # fmt: skip
+MAX_INFERENCE_ROWS = 200_000  # rows are enough to find the most common step
+WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
+MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,11 @@ class Frequency:
     """A parsed frequency.
 
     Attributes:
-        alias: As written: an integer, or a pandas alias such as `h`, `15min`, `W-SUN`, `MS`.
-        clock: What is counted: integer steps, microseconds in UTC, microseconds on the wall clock, or the
-            dates of a calendar rule (business days, weeks, months, quarters, years).
-        step: How many of these make one step.
-        rule: The calendar rule with a step of one, for the calendar clock alone.
+        alias: An integer, or a pandas alias such as `h`, `15min`, `W-SUN`, `MS`.
+        clock: The unit: integer steps, microseconds in UTC, microseconds of local time, or dates of a calendar rule
+            (business days, weeks, months, quarters, years).
+        step: The number of units in one step.
+        rule: The calendar rule with a step of one; None for other clocks.
     """
 
     alias: str | int
@@ -57,104 +58,90 @@ class Frequency:
 
 @lru_cache(maxsize=64)
 def parse_frequency(freq: str | int) -> Frequency:
-    """Reads an alias or an integer step.
+    """Parse a pandas alias or an integer step.
 
     Raises:
-        DataError: When it is no frequency, naming the one that may have been meant.
+        DataError: When it is not a frequency, with the likely spelling.
     """
     if isinstance(freq, int):
         if freq < 1:
-            raise DataError(f"freq={freq} is not a step forward; integer steps start at 1")
+            raise DataError(f"freq={freq}: the step must be at least 1")
         return Frequency(freq, "steps", freq)
     try:
         with warnings.catch_warnings():
-            # Pandas 2 still takes former spellings, with a warning; pandas 3 does not.
+            # Pandas 2 accepts old aliases with a warning; pandas 3 refuses them.
             warnings.simplefilter("error", FutureWarning)
             offset = pd.tseries.frequencies.to_offset(freq)
     except (ValueError, FutureWarning):
         prefix, _, anchor = freq.lstrip("0123456789").partition("-")
         modern = FORMER_ALIASES.get(prefix)
         meant = f"{freq[: len(freq) - len(freq.lstrip('0123456789'))]}{modern}{'-' if anchor else ''}{anchor}"
-        hint = (
-            f"; pandas spells it {meant!r}"
-            if modern
-            else "; use a pandas alias such as 'h', '15min', 'D', 'W-SUN', 'MS'"
-        )
-        raise DataError(f"freq={quoted(freq)} is not a frequency{hint}") from None
+        hint = f"pandas spells it {meant!r}" if modern else "use a pandas alias such as 'h', '15min', 'D', 'MS'"
+        raise DataError(f"freq={quoted(freq)} is not a frequency; {hint}") from None
     if offset.n < 1:
-        raise DataError(f"freq={quoted(freq)} is not a step forward")
+        raise DataError(f"freq={quoted(freq)}: the step must be positive")
     if isinstance(offset, pd.offsets.Day):
         return Frequency(freq, "wall", offset.n * DAY)
     if isinstance(offset, pd.offsets.Tick):
         microseconds, rest = divmod(pd.Timedelta(offset).as_unit("ns").value, 1000)
         if rest or not microseconds:
-            raise DataError(f"freq={quoted(freq)} is finer than a microsecond, the finest step there is")
+            raise DataError(f"freq={quoted(freq)} is finer than a microsecond; use integer steps with freq=1")
         return Frequency(freq, "duration", microseconds)
     if isinstance(offset, pd.offsets.BusinessHour):
         raise DataError(f"freq={quoted(freq)} (business hours) is not supported; use integer steps with freq=1")
     return Frequency(freq, "calendar", offset.n, offset.base)
 
 
-def stamps_at(first: Stamps, positions: Positions, freq: str | int, zone: str | None = None) -> Stamps:
-    """The stamps that lie `positions` steps after `first`, element by element (the two broadcast).
-
-    Args:
-        first: Where to count from.
-        positions: How many steps to go.
-        freq: The frequency.
-        zone: The time zone, whose wall clock days and longer steps follow.
+def timestamps_at(first: Timestamps, positions: Positions, freq: str | int, timezone: str | None = None) -> Timestamps:
+    """Return the timestamps `positions` steps after `first`, element by element (the two broadcast).
 
     Raises:
-        DataError: When `first` holds a stamp that is not on the frequency's calendar.
+        DataError: When a timestamp of `first` is not on the frequency's calendar.
     """
     frequency = parse_frequency(freq)
     if frequency.clock in ("steps", "duration"):
-        later: Stamps = first + _ticks(positions * frequency.step, first)
+        later: Timestamps = first + _ticks(positions * frequency.step, first)
         return later
-    return from_wall(_wall_at(first, positions, frequency, zone), zone)
+    return from_wall(_wall_at(first, positions, frequency, timezone), timezone)
 
 
 def counted_from(
-    first: Stamps, positions: Positions, freq: str | int, zone: str | None = None
-) -> tuple[Stamps, Positions]:
-    """Where to go on counting from what lies `positions` steps after `first`: a stamp, and steps from there.
+    first: Timestamps, positions: Positions, freq: str | int, timezone: str | None = None
+) -> tuple[Timestamps, Positions]:
+    """Return an origin for the steps that follow position `positions`: a timestamp, and a number of steps after it.
 
-    That is the stamp itself and no step, but where daylight saving skips its time of day. There the stamp is moved, and
-    those counted from it would all be moved with it; so they are counted from `first` as before.
+    The origin is the timestamp at that position. Where daylight saving skips its time of day and moves it, all steps
+    counted from it would move too, so the origin stays `first`.
     """
     frequency = parse_frequency(freq)
-    if zone is None or frequency.clock in ("steps", "duration"):
-        return stamps_at(first, positions, freq, zone), np.zeros_like(positions)
-    wall = _wall_at(first, positions, frequency, zone)
-    stamps = from_wall(wall, zone)
-    moved = nominal(stamps, zone) != wall
-    return np.where(moved, first, stamps), np.where(moved, positions, 0)
+    if timezone is None or frequency.clock in ("steps", "duration"):
+        return timestamps_at(first, positions, freq, timezone), np.zeros_like(positions)
+    wall = _wall_at(first, positions, frequency, timezone)
+    timestamps = from_wall(wall, timezone)
+    moved = nominal(timestamps, timezone) != wall
+    return np.where(moved, first, timestamps), np.where(moved, positions, 0)
 
 
-def positions_of(stamps: Stamps, first: Stamps, freq: str | int, zone: str | None = None) -> Positions:
-    """How many steps each stamp lies after `first`, or -1 where it is not a whole number of steps.
+def positions_of(timestamps: Timestamps, first: Timestamps, freq: str | int, timezone: str | None = None) -> Positions:
+    """Count the steps from `first` to each timestamp; -1 where that is not a whole number.
 
-    Args:
-        stamps: The stamps, none of them before its `first`.
-        first: Where to count from, one for each stamp.
-        freq: The frequency.
-        zone: The time zone, whose wall clock days and longer steps follow.
+    Inverts `timestamps_at`. No timestamp may lie before its `first`.
     """
     frequency = parse_frequency(freq)
     if frequency.clock in ("steps", "duration"):
-        distance = (stamps - first).astype(np.int64, copy=False)
+        distance = (timestamps - first).astype(np.int64, copy=False)
         if frequency.step == 1:
             return distance
         positions, rest = np.divmod(distance, frequency.step)
         positions[rest != 0] = -1
         return positions
-    wall, wall_first = to_wall(stamps, zone), nominal(first, zone)
+    wall, wall_first = to_wall(timestamps, timezone), nominal(first, timezone)
     if frequency.clock == "wall":
-        # Checked by going there: a time of day that is skipped, and moved, is still that of its day.
+        # Compare with the timestamps at these positions: one that daylight saving moved still fits its day.
         positions = (wall - wall_first).astype(np.int64) // frequency.step
-        fits = stamps_at(first, positions, freq, zone) == stamps
+        fits = timestamps_at(first, positions, freq, timezone) == timestamps
         return np.where(fits, positions, -1)
-    wall = nominal(stamps, zone)
+    wall = nominal(timestamps, timezone)
     days, first_days = wall.astype("datetime64[D]"), wall_first.astype("datetime64[D]")
     dates = _calendar(frequency, np.concatenate([days[:0], first_days, days]), 0)
     index, first_index = np.searchsorted(dates, days), np.searchsorted(dates, first_days)
@@ -163,22 +150,81 @@ def positions_of(stamps: Stamps, first: Stamps, freq: str | int, zone: str | Non
     positions, rest = np.divmod(index - first_index, frequency.step)
     fits &= rest == 0
     other = fits & ((wall - days) != (wall_first - first_days))
-    if other.any():  # a time of day that is skipped, and moved, as above
-        fits[other] = stamps_at(first[other], positions[other], freq, zone) == stamps[other]
+    if other.any():  # times of day that daylight saving moved, as above
+        fits[other] = timestamps_at(first[other], positions[other], freq, timezone) == timestamps[other]
     return np.where(fits, positions, -1)
 
 
-def future_stamps(last: Stamps, freq: str | int, h: int, zone: str | None = None) -> Stamps:
-    """The `h` stamps that follow each series' last one, as [series, h]."""
+def future_timestamps(last: Timestamps, freq: str | int, h: int, timezone: str | None = None) -> Timestamps:
+    """Return the `h` timestamps after each series' last one, as [series, h]."""
     steps = np.arange(1, h + 1, dtype=np.int64)
     rows = np.broadcast_to(last[:, None], (len(last), h)).reshape(-1)
-    return stamps_at(rows, np.tile(steps, len(last)), freq, zone).reshape(len(last), h)
+    return timestamps_at(rows, np.tile(steps, len(last)), freq, timezone).reshape(len(last), h)
+
+
+def _wall_at(first: Timestamps, positions: Positions, frequency: Frequency, timezone: str | None) -> Timestamps:
+    """Return local times `positions` steps after `first`, ignoring hours that daylight saving skips."""
+    wall = nominal(first, timezone)
+    if frequency.clock == "wall":
+        days_later: Timestamps = wall + _ticks(positions * frequency.step, wall)
+        return days_later
+    days = wall.astype("datetime64[D]")
+    furthest = int(positions.max(initial=0)) * frequency.step
+    dates = _calendar(frequency, days, furthest)
+    index = np.searchsorted(dates, days)
+    off = dates[np.minimum(index, len(dates) - 1)] != days
+    if off.any():
+        alias, timestamp = quoted(frequency.alias), timestamp_text(first[off][0], timezone)
+        raise DataError(f"freq={alias} does not fit the timestamp {timestamp}; pass the frequency the timestamps have")
+    on_dates: Timestamps = dates[index + positions * frequency.step] + (wall - days)
+    return on_dates
+
+
+def _ticks(counts: Positions, like: Timestamps) -> npt.NDArray[Any]:
+    """Convert counts to a type that can be added to timestamps."""
+    return counts.astype("timedelta64[us]") if like.dtype.kind == "M" else counts
+
+
+def to_wall(timestamps: Timestamps, timezone: str | None) -> Timestamps:
+    """Convert UTC timestamps to local time; without a time zone, return them as they are."""
+    if timezone is None:
+        return timestamps
+    local = pd.DatetimeIndex(timestamps).tz_localize("UTC").tz_convert(timezone).tz_localize(None)
+    return local.as_unit("us").to_numpy()
+
+
+def nominal(timestamps: Timestamps, timezone: str | None) -> Timestamps:
+    """Convert to local time, with midnight for the start of a day whose midnight was skipped."""
+    wall = to_wall(timestamps, timezone)
+    if timezone is None:
+        return wall
+    midnight = wall.astype("datetime64[D]").astype(wall.dtype)
+    return np.where(from_wall(midnight, timezone) == timestamps, midnight, wall)
+
+
+def from_wall(wall: Timestamps, timezone: str | None) -> Timestamps:
+    """Convert local times to UTC: a skipped time moves to the end of the gap, a repeated one is the first."""
+    if timezone is None:
+        return wall
+    first_time = np.ones(len(wall), dtype=bool)
+    local = pd.DatetimeIndex(wall).tz_localize(timezone, ambiguous=first_time, nonexistent="shift_forward")
+    return local.tz_convert("UTC").tz_localize(None).as_unit("us").to_numpy()
+
+
+def _calendar(frequency: Frequency, days: Timestamps, further: int) -> Timestamps:
+    """Return the rule's dates from the earliest to the latest of `days`, and `further` more."""
+    if not len(days):
+        return days
+    earliest, latest = pd.Timestamp(days.min()).as_unit("us"), pd.Timestamp(days.max()).as_unit("us")
+    # Pandas 2 counts in nanoseconds unless told otherwise, and those end in 2262.
+    count = len(pd.date_range(earliest, latest, freq=frequency.rule, unit="us")) + further + 1
+    return pd.date_range(earliest, periods=count, freq=frequency.rule, unit="us").to_numpy().astype("datetime64[D]")
 
 
 def seasonal_period(freq: str | int) -> int:
-    """How many steps make the season people expect: a day of hours, a week of days, a year of months.
+    """Return the usual season length: a day of hours, a week of days, a year of months.
 
-    Frequencies without such a season (integers, years, steps that do not divide it) have period 1.
+    It is 1 for frequencies without a usual season: integers, years, steps that do not divide the season.
     """
     frequency = parse_frequency(freq)
     if frequency.clock == "steps":
@@ -198,60 +244,96 @@ def _whole(season: int, step: int) -> int:
     return season // step if season % step == 0 else 1
 
 
-def _wall_at(first: Stamps, positions: Positions, frequency: Frequency, zone: str | None) -> Stamps:
-    """What the wall clock would show so many steps of whole days after `first`, if it skipped no hour."""
-    wall = nominal(first, zone)
-    if frequency.clock == "wall":
-        days_later: Stamps = wall + _ticks(positions * frequency.step, wall)
-        return days_later
+def infer_frequency(timestamps: Timestamps, starts: npt.NDArray[np.int64], timezone: str | None = None) -> str | int:
+    """Infer the frequency from the most common step; a few gaps do not matter.
+
+    Args:
+        timestamps: The timestamps of all series, one series after the other, sorted within each.
+        starts: The index of each series' first timestamp.
+        timezone: The time zone of aware timestamps.
+
+    Raises:
+        DataError: When no series has two timestamps, or the steps follow no frequency.
+    """
+    timestamps, starts = timestamps[:MAX_INFERENCE_ROWS], starts[starts < MAX_INFERENCE_ROWS]
+    inside = np.ones(len(timestamps), dtype=bool)
+    inside[starts] = False
+    steps = np.diff(timestamps, prepend=timestamps[:1])[inside]
+    if not len(steps):
+        raise DataError("no series has two timestamps to infer the frequency from; pass freq=")
+    usual = _most_common(steps.astype(np.int64))
+    if timestamps.dtype.kind != "M":
+        return usual
+    wall = nominal(timestamps, timezone)
+    if _most_common(np.diff(wall, prepend=wall[:1])[inside].astype(np.int64)) % DAY:
+        return _duration_alias(usual)
     days = wall.astype("datetime64[D]")
-    furthest = int(positions.max(initial=0)) * frequency.step
-    dates = _calendar(frequency, days, furthest)
-    index = np.searchsorted(dates, days)
-    off = dates[np.minimum(index, len(dates) - 1)] != days
-    if off.any():
-        alias, stamp = quoted(frequency.alias), stamp_text(first[off][0], zone)
-        raise DataError(f"freq={alias} does not fit the stamp {stamp}; pass the frequency the stamps have")
-    on_dates: Stamps = dates[index + positions * frequency.step] + (wall - days)
-    return on_dates
+    usual_days = _most_common(np.diff(days, prepend=days[:1])[inside].astype(np.int64))
+    alias = _calendar_alias(days, inside, usual_days)
+    if alias is None:
+        raise DataError(
+            f"the timestamps are mostly {pd.Timedelta(usual, unit='us')} apart, which is no calendar frequency; "
+            "pass freq=, or number the steps 1, 2, 3 and pass freq=1"
+        )
+    return alias
 
 
-def _ticks(counts: Positions, like: Stamps) -> npt.NDArray[Any]:
-    """Counts as something that can be added to stamps."""
-    return counts.astype("timedelta64[us]") if like.dtype.kind == "M" else counts
+def _most_common(steps: npt.NDArray[np.int64]) -> int:
+    values, counts = np.unique(steps[steps > 0] if (steps > 0).any() else steps, return_counts=True)
+    return int(values[counts.argmax()])
 
 
-def to_wall(stamps: Stamps, zone: str | None) -> Stamps:
-    """UTC stamps as the wall clock of the zone shows them; without a zone they are that already."""
-    if zone is None:
-        return stamps
-    local = pd.DatetimeIndex(stamps).tz_localize("UTC").tz_convert(zone).tz_localize(None)
-    return local.as_unit("us").to_numpy()
+def _duration_alias(microseconds: int) -> str:
+    unit = next(name for name, size in MICROSECONDS.items() if microseconds % size == 0)
+    count = microseconds // MICROSECONDS[unit]
+    return unit if count == 1 else f"{count}{unit}"
 
 
-def nominal(stamps: Stamps, zone: str | None) -> Stamps:
-    """The wall clock, but midnight where that was skipped and the day starts later: so a day is counted from there."""
-    wall = to_wall(stamps, zone)
-    if zone is None:
-        return wall
-    midnight = wall.astype("datetime64[D]").astype(wall.dtype)
-    return np.where(from_wall(midnight, zone) == stamps, midnight, wall)
+def _calendar_alias(days: Timestamps, inside: npt.NDArray[np.bool_], usual: int) -> str | None:
+    weekday = (days.astype(np.int64) + 3) % 7  # the epoch was a Thursday
+    if usual == 1:
+        # No timestamp at a weekend, and some steps across one: business days.
+        return "B" if len(days) > 2 and (weekday < 5).all() and _spans_weekend(days, inside) else "D"
+    if usual >= 28 and (alias := _monthly_alias(days, inside)) is not None:
+        return alias
+    if usual % 7 == 0 and (weekday == weekday[0]).all():
+        weeks = usual // 7
+        return f"{'' if weeks == 1 else weeks}W-{WEEKDAYS[weekday[0]]}"
+    steps = np.diff(days, prepend=days[:1])[inside].astype(np.int64)
+    # A varying step of a month or more follows a calendar, which no number of days describes.
+    return f"{usual}D" if usual < 28 or (steps == usual).all() else None
 
 
-def from_wall(wall: Stamps, zone: str | None) -> Stamps:
-    """Wall clock stamps in UTC. A skipped hour moves to its end, a repeated one is taken the first time."""
-    if zone is None:
-        return wall
-    first_time = np.ones(len(wall), dtype=bool)
-    local = pd.DatetimeIndex(wall).tz_localize(zone, ambiguous=first_time, nonexistent="shift_forward")
-    return local.tz_convert("UTC").tz_localize(None).as_unit("us").to_numpy()
+def _spans_weekend(days: Timestamps, inside: npt.NDArray[np.bool_]) -> bool:
+    weeks = (days.astype(np.int64) + 3) // 7
+    return bool((np.diff(weeks, prepend=weeks[:1])[inside] > 0).any())
 
 
-def _calendar(frequency: Frequency, days: Stamps, further: int) -> Stamps:
-    """All dates of the rule from the earliest of `days` to the latest, and `further` ones after that."""
-    if not len(days):
-        return days
-    earliest, latest = pd.Timestamp(days.min()).as_unit("us"), pd.Timestamp(days.max()).as_unit("us")
-    # The unit is named, because pandas 2 would count in nanoseconds, which end in 2262.
-    count = len(pd.date_range(earliest, latest, freq=frequency.rule, unit="us")) + further + 1
-    return pd.date_range(earliest, periods=count, freq=frequency.rule, unit="us").to_numpy().astype("datetime64[D]")
+def _monthly_alias(days: Timestamps, inside: npt.NDArray[np.bool_]) -> str | None:
+    """Name months, quarters and years that are dated at their first or last day or business day."""
+    months = days.astype("datetime64[M]")
+    start, end = months.astype("datetime64[D]"), (months + 1).astype("datetime64[D]")
+    edges = {
+        ("", "S"): start,
+        ("", "E"): end - 1,
+        ("B", "S"): np.busday_offset(start, 0, roll="forward"),
+        ("B", "E"): np.busday_offset(end, -1, roll="forward"),
+    }
+    fitting = [edge for edge, expected in edges.items() if np.array_equal(days, expected)]
+    if not fitting:
+        return None
+    number = months.astype(np.int64)
+    usual = _most_common(np.diff(number, prepend=number[:1])[inside])
+    if usual % 12 and 12 % usual:  # no whole number of steps in a year, nor of years in a step
+        return None
+    return _months_alias(usual, *fitting[0], month=int(number[0]) % 12)
+
+
+def _months_alias(months: int, business: str, edge: str, *, month: int) -> str:
+    if months % 12 == 0:
+        return f"{'' if months == 12 else months // 12}{business}Y{edge}-{MONTHS[month]}"
+    if months == 3:
+        # Pandas anchors quarters that start in JAN, FEB or MAR, and that end in DEC, JAN or FEB.
+        anchor = month % 3 if edge == "S" else (month + 1) % 3 - 1
+        return f"{business}Q{edge}-{MONTHS[anchor]}"
+    return f"{'' if months == 1 else months}{business}M{edge}"

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float64, Int64, Shaped
 from torch import Tensor
 
-from leapts.data.frequency import Positions, Stamps, counted_from, stamps_at
-from leapts.data.reading import DATES_OF_TEXT, FrameKind
+from leapts.data.frequency import Positions, Timestamps, counted_from, timestamps_at
+from leapts.data.reader import DATES_OF_TEXT, FrameKind
 from leapts.errors import DataError
-from leapts.wording import listed, nearest, quoted
+from leapts.messages import listed, nearest, quoted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +22,10 @@ class FrameStyle:
     Attributes:
         kind: Which library's frame.
         id_col: The column of series names.
-        time_col: The column of time stamps.
+        time_col: The column of timestamps.
         target_col: The column of values.
-        time_type: The Arrow type of the time column, without its zone: `timestamp[us]`, `date32[day]`; of dates that
-            were read from text `timestamp[day]`.
+        time_type: The Arrow type of the time column, without its timezone: `timestamp[us]`, `date32[day]`; of dates
+            that were read from text `timestamp[day]`.
     """
 
     kind: FrameKind = "pandas"
@@ -36,7 +36,7 @@ class FrameStyle:
 
     @property
     def has_dates(self) -> bool:
-        """Whether the stamps were dates, without a time of day."""
+        """Whether the timestamps were dates, without a time of day."""
         return self.time_type.startswith("date") or self.time_type == DATES_OF_TEXT
 
 
@@ -51,26 +51,26 @@ class Panel:
         values: All values.
         offsets: Where each series starts, and at the end where the last one stops.
         series: The names: of a long frame in their natural order, of a wide one in the order of its columns.
-        first: Each series' first stamp: int64, or datetime64[us], in UTC when there is a zone. Where daylight saving
-            moved that one, an earlier one that its steps are counted from.
-        skipped: How many steps after `first` each series begins, if any does.
+        first: Each series' first timestamp: int64, or datetime64[us], in UTC when there is a timezone. Where
+            daylight saving moved that one, an earlier one that its steps are counted from.
+        start_offsets: How many steps after `first` each series begins, if any does.
         freq: The frequency, a pandas alias or an integer step.
-        zone: The time zone of aware stamps.
+        timezone: The time zone of aware timestamps.
         style: What the frame looked like that this came from.
-        unused: Columns of that frame that were not read, being neither names nor stamps nor values.
-        carried: The values with the last one before each gap in it, where the gaps in `values` were interpolated.
+        unused: Columns of that frame that were not read, being neither names nor timestamps nor values.
+        forward_filled: The values with gaps forward filled, where `values` are interpolated.
     """
 
     values: Float64[Tensor, " rows"]
-    offsets: Int64[Tensor, " borders"]
+    offsets: Int64[Tensor, " offsets"]
     series: tuple[str | int, ...]
-    first: Stamps
+    first: Timestamps
     freq: str | int
-    zone: str | None = None
+    timezone: str | None = None
     style: FrameStyle = field(default_factory=FrameStyle)
     unused: tuple[str, ...] = ()
-    carried: Float64[Tensor, " rows"] | None = None
-    skipped: Positions | None = None
+    forward_filled: Float64[Tensor, " rows"] | None = None
+    start_offsets: Positions | None = None
 
     @classmethod
     def from_matrix(
@@ -118,7 +118,7 @@ class Panel:
         """
         if not self.is_aligned:
             raise DataError(
-                f"the {len(self)} series differ in their first stamp or their length (from "
+                f"the {len(self)} series differ in their first timestamp or their length (from "
                 f"{int(self.lengths.min())} to {int(self.lengths.max())}), so they form no matrix; "
                 "cut them to a common span"
             )
@@ -157,8 +157,8 @@ class Panel:
                 raise DataError(f"there is no series {quoted(name)}; {hint}")
         chosen = torch.tensor([index_of[name] for name in series], dtype=torch.int64)
         some = self._gathered(self.offsets[chosen], self.lengths[chosen])
-        skipped = None if self.skipped is None else self.skipped[chosen.numpy()]
-        return replace(some, series=tuple(series), first=self.first[chosen.numpy()], skipped=skipped)
+        start_offsets = None if self.start_offsets is None else self.start_offsets[chosen.numpy()]
+        return replace(some, series=tuple(series), first=self.first[chosen.numpy()], start_offsets=start_offsets)
 
     def in_frames_of(self, kind: FrameKind) -> "Panel":
         """The same series, whose forecasts come as frames of another kind."""
@@ -169,28 +169,34 @@ class Panel:
 
         Interpolation draws a line to the value after a gap, which a forecast from within it must not see.
         """
-        return self if self.carried is None else replace(self, values=self.carried, carried=None)
+        return self if self.forward_filled is None else replace(self, values=self.forward_filled, forward_filled=None)
 
     @property
-    def starts(self) -> Stamps:
-        """The stamp of each series' first value."""
-        return self.first if self.skipped is None else stamps_at(self.first, self.skipped, self.freq, self.zone)
+    def starts(self) -> Timestamps:
+        """The timestamp of each series' first value."""
+        return (
+            self.first
+            if self.start_offsets is None
+            else timestamps_at(self.first, self.start_offsets, self.freq, self.timezone)
+        )
 
-    def stamps(self) -> Stamps:
-        """The stamps of all values, series after series."""
+    def timestamps(self) -> Timestamps:
+        """The timestamps of all values, series after series."""
         lengths = self.lengths
         positions = self._from_first(_steps_within(lengths).numpy(), lengths.numpy())
-        return stamps_at(np.repeat(self.first, lengths.numpy()), positions, self.freq, self.zone)
+        return timestamps_at(np.repeat(self.first, lengths.numpy()), positions, self.freq, self.timezone)
 
-    def last(self, *, back: int = 0) -> Stamps:
-        """Each series' last stamp; so many steps back, its last at that time."""
-        return stamps_at(self.first, self._from_first(self._last_step(back)), self.freq, self.zone)
+    def last(self, *, back: int = 0) -> Timestamps:
+        """Each series' last timestamp; so many steps back, its last at that time."""
+        return timestamps_at(self.first, self._from_first(self._last_step(back)), self.freq, self.timezone)
 
-    def future(self, h: int, *, back: int = 0) -> npt.NDArray[np.generic]:
-        """The `h` stamps that follow each series, or its end so many steps back, as [series, h]."""
+    def future_timestamps(self, h: int, *, back: int = 0) -> npt.NDArray[np.generic]:
+        """The `h` timestamps that follow each series, or its end so many steps back, as [series, h]."""
         # Counted from the first: the last may have been moved by daylight saving, and those after it are not.
         steps = (self._last_step(back)[:, None] + np.arange(1, h + 1)).reshape(-1)
-        return stamps_at(np.repeat(self.first, h), self._from_first(steps, h), self.freq, self.zone).reshape(-1, h)
+        return timestamps_at(np.repeat(self.first, h), self._from_first(steps, h), self.freq, self.timezone).reshape(
+            -1, h
+        )
 
     def _last_step(self, back: int) -> Positions:
         steps: Positions = (self.lengths - 1 - back).clamp(min=0).numpy()
@@ -198,11 +204,11 @@ class Panel:
 
     def _from_first(self, steps: Positions, rows: Positions | int = 1) -> Positions:
         """Steps within each series as steps from its `first`, where it has so many rows of them."""
-        return steps if self.skipped is None else steps + np.repeat(self.skipped, rows)
+        return steps if self.start_offsets is None else steps + np.repeat(self.start_offsets, rows)
 
     def _ranges(self, begin: Int64[Tensor, " series"], end: Int64[Tensor, " series"]) -> "Panel":
         """The part of each series from `begin` to `end`."""
-        first, skipped = counted_from(self.first, self._from_first(begin.numpy()), self.freq, self.zone)
+        first, start_offsets = counted_from(self.first, self._from_first(begin.numpy()), self.freq, self.timezone)
         if self.is_aligned and len(self):
             start, length = int(begin[0]), int(end[0] - begin[0])
             some = self._with_rows(
@@ -211,7 +217,7 @@ class Panel:
             )
         else:
             some = self._gathered(self.offsets[:-1] + begin, end - begin)
-        return replace(some, first=first, skipped=skipped if skipped.any() else None)
+        return replace(some, first=first, start_offsets=start_offsets if start_offsets.any() else None)
 
     def _gathered(self, starts: Int64[Tensor, " chosen"], lengths: Int64[Tensor, " chosen"]) -> "Panel":
         """So many rows from each start on."""
@@ -219,9 +225,9 @@ class Panel:
         index = torch.arange(int(offsets[-1])) + row_by_row(starts - offsets[:-1], lengths)
         return self._with_rows(offsets, lambda rows: rows.index_select(0, index))
 
-    def _with_rows(self, offsets: Int64[Tensor, " borders"], take: Callable[[Tensor], Tensor]) -> "Panel":
-        carried = None if self.carried is None else take(self.carried)
-        return replace(self, values=take(self.values), carried=carried, offsets=offsets)
+    def _with_rows(self, offsets: Int64[Tensor, " offsets"], take: Callable[[Tensor], Tensor]) -> "Panel":
+        forward_filled = None if self.forward_filled is None else take(self.forward_filled)
+        return replace(self, values=take(self.values), forward_filled=forward_filled, offsets=offsets)
 
 
 def _steps_within(lengths: Int64[Tensor, " series"]) -> Int64[Tensor, " rows"]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from leapts.data.panel import Panel, row_by_row
 from leapts.errors import DataError
-from leapts.wording import quoted
+from leapts.messages import quoted
 
 FLAT = 1e-12  # a deviation below this share of the mean is rounding noise: the series is constant
 
@@ -22,12 +22,12 @@ class Scaler:
     """
 
     mean: Float64[Tensor, " series"]
-    deviation: Float64[Tensor, " series"]
+    std: Float64[Tensor, " series"]
 
     @property
     def constant(self) -> Bool[Tensor, " series"]:
         """Which series have no deviation to count in."""
-        return self.deviation == 1
+        return self.std == 1
 
     @classmethod
     def fit(cls, panel: Panel) -> "Scaler":
@@ -59,32 +59,32 @@ class Scaler:
     def where_constant(self, other: "Scaler") -> "Scaler":
         """The same, with another's measure of the series that had been constant."""
         mean = torch.where(self.constant, other.mean, self.mean)
-        return Scaler(mean, torch.where(self.constant, other.deviation, self.deviation))
+        return Scaler(mean, torch.where(self.constant, other.std, self.std))
 
     def from_last_values(self, panel: Panel) -> "Scaler":
         """The same deviations, counted from each series' last value: for windows whose level does not matter.
 
         A level far from the fitted mean, in deviations, would leave single precision no digits for what happens there.
         """
-        return Scaler(panel.values[panel.offsets[1:] - 1], self.deviation)
+        return Scaler(panel.values[panel.offsets[1:] - 1], self.std)
 
     def from_own_means(self, panel: Panel) -> "Scaler":
         """The same deviations, counted from the mean of each series of a panel, for the same reason."""
-        return Scaler(_segment_mean(panel.values, panel.offsets), self.deviation)
+        return Scaler(_segment_mean(panel.values, panel.offsets), self.std)
 
     def transform(self, panel: Panel) -> Float32[Tensor, " rows"]:
         """The panel's values standardised, in float32; centred in float64 first, so that nothing is lost."""
         lengths = panel.lengths
         centred = panel.values - row_by_row(self.mean, lengths)
-        return centred.div_(row_by_row(self.deviation, lengths)).float()
+        return centred.div_(row_by_row(self.std, lengths)).float()
 
     def inverse(self, values: Float[Tensor, "series ..."]) -> Float64[Tensor, "series ..."]:
         """Standardised values back in their units, one line for each series."""
         shape = (-1,) + (1,) * (values.dim() - 1)
-        return values.double() * self.deviation.view(shape) + self.mean.view(shape)
+        return values.double() * self.std.view(shape) + self.mean.view(shape)
 
 
-def _segment_mean(values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " borders"]) -> Float64[Tensor, " series"]:
+def _segment_mean(values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"]) -> Float64[Tensor, " series"]:
     return torch.segment_reduce(values, "mean", offsets=offsets)
 
 

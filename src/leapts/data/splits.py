@@ -1,26 +1,84 @@
 """Cutting a panel into train, validation and test, in the order of time."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from leapts.data.borders import Split
-from leapts.data.panel import Panel
-from leapts.data.validation import require_length
+from leapts.errors import DataError
+
+if TYPE_CHECKING:  # the catalogue reads split boundaries, and must not load torch
+    from leapts.data.panel import Panel
+
+
+class Span(NamedTuple):
+    """Steps from `start` up to `stop`."""
+
+    start: int
+    stop: int
+
+    def with_history(self, steps: int) -> "Span":
+        """The span with the steps before it that its first window looks back on.
+
+        Validation and test windows look back into what comes before, as is the standard protocol: what they
+        forecast lies in the span, what they look at may not.
+        """
+        return Span(max(self.start - steps, 0), self.stop)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Borders shared by all series, in the order of time; steps after the test span are not used."""
+
+    train: Span
+    val: Span
+    test: Span
+
+
+def split_by_steps(train: int, val: int, test: int) -> Split:
+    """Spans of so many steps, from the start."""
+    return Split(Span(0, train), Span(train, train + val), Span(train + val, train + val + test))
+
+
+def split_by_months(train: int, val: int, test: int, steps_per_day: int) -> Split:
+    """Months of 30 days, as the ETT benchmarks count them."""
+    month = 30 * steps_per_day
+    return split_by_steps(train * month, val * month, test * month)
+
+
+def split_by_fractions(length: int, train: float, test: float) -> Split:
+    """Shares of the whole, rounded down for train and test; validation takes what is between.
+
+    This is how the benchmarks round: 0.7 and 0.2 of 966 steps give 676, 97 and 193.
+
+    Raises:
+        DataError: When the shares leave nothing to train on or to test.
+    """
+    # A share such as 0.7 of 10 is 7, though in floating point it may come out just below.
+    train_steps, test_steps = int(length * train + 1e-9), int(length * test + 1e-9)
+    val_steps = length - train_steps - test_steps
+    if train_steps < 1 or test_steps < 1 or val_steps < 0:
+        raise DataError(
+            f"{length} steps cannot be split into {train:g} for training and {test:g} for testing; "
+            "the shares must be positive, and at most 1 together"
+        )
+    return split_by_steps(train_steps, val_steps, test_steps)
 
 
 class PanelSplit(NamedTuple):
     """A panel cut in three; validation and test come with the history they look back on."""
 
-    train: Panel
-    val: Panel
-    test: Panel
+    train: "Panel"
+    val: "Panel"
+    test: "Panel"
 
 
-def split_at(panel: Panel, split: Split, input_size: int) -> PanelSplit:
+def split_at(panel: "Panel", split: Split, input_size: int) -> PanelSplit:
     """Cuts every series at the same borders, with `input_size` steps of history before validation and test.
 
     Raises:
         DataError: When a series is shorter than the borders.
     """
+    from leapts.data.validation import require_length
+
     require_length(panel, split.test.stop, "this split")
     return PanelSplit(
         train=panel.slice(*split.train),
@@ -29,7 +87,7 @@ def split_at(panel: Panel, split: Split, input_size: int) -> PanelSplit:
     )
 
 
-def split_by_sizes(panel: Panel, *, val_size: int, test_size: int, input_size: int) -> PanelSplit:
+def split_by_sizes(panel: "Panel", *, val_size: int, test_size: int, input_size: int) -> PanelSplit:
     """The last `test_size` steps of each series to test, the `val_size` before them to validate.
 
     Series may differ in length, so the borders are counted from each one's end.
@@ -43,6 +101,8 @@ def split_by_sizes(panel: Panel, *, val_size: int, test_size: int, input_size: i
     Raises:
         DataError: When a series has nothing left to train on.
     """
+    from leapts.data.validation import require_length
+
     require_length(panel, val_size + test_size + 1, f"validation ({val_size}), test ({test_size}) and training")
     known = panel.head(-test_size) if test_size else panel
     return PanelSplit(

@@ -13,7 +13,7 @@ class WindowBatch(NamedTuple):
     """Look-backs and the horizons that follow them."""
 
     history: Float[Tensor, "batch variates input_size"]
-    future: Float[Tensor, "batch variates horizon"]
+    target: Float[Tensor, "batch variates horizon"]
 
 
 class Windows:
@@ -26,7 +26,7 @@ class Windows:
     def __init__(
         self,
         values: Float[Tensor, " rows"],
-        offsets: Int64[Tensor, " borders"],
+        offsets: Int64[Tensor, " offsets"],
         input_size: int,
         horizon: int,
         *,
@@ -147,7 +147,7 @@ class AlignedWindows:
         return _parted(cut, self.input_size)
 
 
-class EveryNth:
+class StridedWindows:
     """Every so many-th of some windows, by their numbers: counted on from one series to the next."""
 
     def __init__(self, windows: Windows | AlignedWindows, step: int) -> None:
@@ -166,10 +166,10 @@ class EveryNth:
         return self.windows.gather(index * self.step)
 
 
-class WithoutFutures:
+class MaskedTargets:
     """Windows in which what came after is hidden for some series, as NaN."""
 
-    def __init__(self, windows: EveryNth, hidden: Bool[Tensor, " series"]) -> None:
+    def __init__(self, windows: StridedWindows, hidden: Bool[Tensor, " series"]) -> None:
         self.windows = windows
         self.hidden = hidden
 
@@ -178,9 +178,9 @@ class WithoutFutures:
 
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
         """Cuts out the windows of these numbers."""
-        history, future = self.windows.gather(index)
-        hidden = self.hidden[self.windows.series_of(index)].view(*future.shape[:2], 1)
-        return WindowBatch(history, future.masked_fill(hidden, torch.nan))
+        history, target = self.windows.gather(index)
+        hidden = self.hidden[self.windows.series_of(index)].view(*target.shape[:2], 1)
+        return WindowBatch(history, target.masked_fill(hidden, torch.nan))
 
 
 def _parted(spans: Float[Tensor, "batch variates span"], input_size: int) -> WindowBatch:

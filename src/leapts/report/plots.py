@@ -1,26 +1,37 @@
-"""Figures for notebooks and papers. Each function draws on the axes it is given, or on new ones, and returns them."""
+"""Draw figures with matplotlib, for notebooks, papers and picture files.
 
+Each `plot_` function draws on the axes it is given, or on new ones, and returns them.
+"""
+
+import io
+import re
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
-from leapts.analysis import Embedding, VolatilityBin
-from leapts.core import ScheduleTrace
-from leapts.core.scales import SCALE_NAMES
-from leapts.errors import ConfigError
-from leapts.forecaster.tracing import leaps_of
-from leapts.report.picture import COLOURS, INK, MUTED, PAST, bands_of, latest, rows_of
-from leapts.training import TrainingReport
-from leapts.wording import printable
+from leapts.errors import ConfigError, DataError
+from leapts.files import write_file
+from leapts.forecasting.analysis import Embedding, VolatilityBin
+from leapts.forecasting.trace_frame import leaps_of
+from leapts.messages import listed, printable, quoted
+from leapts.model import ScheduleTrace
+from leapts.model.scales import SCALE_NAMES
+from leapts.training.early_stopping import TrainingReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, for groups.
-_GROUPS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+# The palette of Okabe and Ito, which people with any kind of color vision can tell apart.
+SCALE_COLORS = {"short": "#E69F00", "mid": "#009E73", "long": "#0072B2"}
+GROUP_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+INK, HISTORY_COLOR, MUTED, LIGHT = "#1a1a1a", "#80868b", "#5f6368", "#c3c9cf"
+MAX_TITLE = 60  # characters
+_INTERVAL = re.compile(r"-(lo|hi)-([0-9.]+)$")
 
 
 def plot_forecast(
@@ -33,50 +44,71 @@ def plot_forecast(
     shown: int | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """One series: history, forecast with intervals, and each leap as a coloured block and piece of line.
+    """Plot one series: history, forecast with intervals, and its leaps.
+
+    Each leap is a colored piece of the forecast line over a band of the same color.
 
     Args:
-        history: A long frame: series, stamp, value.
-        forecast: The frame of `LeapTS.predict`.
-        trace: The leaps that came with it.
-        series: Whose forecast.
-        actual: What happened, a long frame; drawn where given.
-        shown: Steps of history; by default two horizons.
-        ax: Where to draw.
+        history: A long frame: series, timestamp, value.
+        forecast: The frame returned by `LeapTS.predict`.
+        trace: The trace returned with it.
+        series: The name of the series.
+        actual: A long frame of the actual values, to compare with; optional.
+        shown: Steps of history to draw; by default two horizons.
+        ax: The axes to draw on.
+
+    Raises:
+        DataError: When one of the frames does not hold the series.
     """
     ax = _axes(ax)
-    ahead, leaps = rows_of(forecast, series, "the forecast"), rows_of(trace, series, "the trace")
-    past = latest(rows_of(history, series, "the history"), shown or 2 * len(ahead))
-    stamps, values = _columns(ahead, 1, 2)
-    past_stamps, past_values = _columns(past, 1, 2)
-    ax.plot(past_stamps, past_values, color=PAST, linewidth=1.3, label="history")
-    for level, lower, upper in bands_of(ahead):
-        if len(stamps) > 1:
-            ax.fill_between(stamps, lower, upper, color=INK, alpha=0.12, linewidth=0, label=f"{level} %")
-        else:  # between a point and itself there is nothing to fill
-            ax.vlines(stamps, lower, upper, color=INK, alpha=0.12, linewidth=12, label=f"{level} %")
-    every = np.concatenate([past_stamps[-1:], stamps])
+    ahead, leaps = _rows_of(forecast, series, "the forecast"), _rows_of(trace, series, "the trace")
+    past = _rows_of(history, series, "the history")
+    past = past.sort(past.columns[1]).tail(shown or 2 * len(ahead))
+    timestamps, values = _columns(ahead, 1, 2)
+    past_timestamps, past_values = _columns(past, 1, 2)
+    ax.plot(past_timestamps, past_values, color=HISTORY_COLOR, linewidth=1.3, label="history")
+    _draw_intervals(ax, timestamps, _intervals_of(ahead))
+    edges = np.concatenate([past_timestamps[-1:], timestamps])
+    labeled = set()
     for leap in leaps.iter_rows(named=True):
-        colour = COLOURS[leap["scale"]]
-        ax.axvspan(every[leap["start"]], every[leap["end"]], facecolor=colour, alpha=0.12, edgecolor="none")
+        color = SCALE_COLORS[leap["scale"]]
+        ax.axvspan(edges[leap["start"]], edges[leap["end"]], facecolor=color, alpha=0.12, edgecolor="none")
         if leap["start"]:
-            ax.axvline(every[leap["start"]], color=colour, linewidth=0.8, linestyle=":", label="_edge")
+            ax.axvline(edges[leap["start"]], color=color, linewidth=0.8, linestyle=":", label="_edge")
         piece = slice(max(leap["start"] - 1, 0), leap["end"])
-        ax.plot(
-            stamps[piece],
-            values[piece],
-            color=colour,
-            linewidth=2.2,
-            marker="o" if len(stamps[piece]) == 1 else None,  # a line of one point is none
-            label=f"{leap['scale']} {leap['length']}",
-        )
+        marker = "o" if len(timestamps[piece]) == 1 else None  # a line of one point is invisible
+        label = f"{'_' if leap['scale'] in labeled else ''}{leap['scale']} leap"
+        ax.plot(timestamps[piece], values[piece], color=color, linewidth=2.2, marker=marker, label=label)
+        labeled.add(leap["scale"])
     if actual is not None:
-        happened = rows_of(actual, series, "the actual values")
-        ax.plot(*_columns(happened, 1, 2), color=INK, linewidth=1.2, label="actual")
+        ax.plot(
+            *_columns(_rows_of(actual, series, "the actual values"), 1, 2), color=INK, linewidth=1.2, label="actual"
+        )
     _short_dates(ax)
-    ax.set_title(printable(series), parse_math=False)
-    ax.legend(frameon=False, fontsize="small", ncols=3)
+    title = printable(series)
+    ax.set_title(title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…", parse_math=False)
+    ax.set_ylabel(printable(past.columns[2]), parse_math=False)
+    ax.legend(frameon=False, fontsize="small", ncols=6, loc="upper center", bbox_to_anchor=(0.5, -0.1))
     return _plain(ax)
+
+
+def write_forecast_plot(
+    history: Any, forecast: Any, trace: Any, series: str | int, path: str | Path, *, shown: int | None = None
+) -> Path:
+    """Write the figure of `plot_forecast` to a file; the suffix chooses PNG, SVG or PDF.
+
+    Raises:
+        DataError: When one of the frames does not hold the series.
+    """
+    target = Path(path)
+    figure = new_figure(1, width=9.0)
+    plot_forecast(history, forecast, trace, series, shown=shown, ax=figure.axes[0])
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # no font has every character
+        figure.savefig(buffer, format=target.suffix.lstrip(".") or "png", dpi=120)
+    write_file(target, buffer.getvalue())
+    return target
 
 
 def plot_trace(trace: Any, *, ax: "Axes | None" = None) -> "Axes":
@@ -90,7 +122,7 @@ def plot_trace(trace: Any, *, ax: "Axes | None" = None) -> "Axes":
         name = str(row[id_col]) if len(cutoffs) == 1 else f"{row[id_col]}, {row['cutoff']}"
         lane = lanes.setdefault(name, len(lanes))
         ax.broken_barh(
-            [(row["start"], row["length"])], (lane - 0.4, 0.8), facecolors=COLOURS[row["scale"]], edgecolor="white"
+            [(row["start"], row["length"])], (lane - 0.4, 0.8), facecolors=SCALE_COLORS[row["scale"]], edgecolor="white"
         )
     ax.set_yticks(range(len(lanes)), labels=[printable(name) for name in lanes], parse_math=False)
     ax.invert_yaxis()
@@ -132,7 +164,7 @@ def plot_scales(bins: Sequence[VolatilityBin], *, ax: "Axes | None" = None) -> "
     base = np.zeros(len(bins))
     for name in SCALE_NAMES:
         shares = np.array([one.scales[name] for one in bins])
-        ax.bar(range(len(bins)), shares, bottom=base, color=COLOURS[name], label=name)
+        ax.bar(range(len(bins)), shares, bottom=base, color=SCALE_COLORS[name], label=name)
         base += shares
     ax.set_ylabel("share of leaps")
     ax.legend(frameon=False, ncols=3, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1))
@@ -144,7 +176,7 @@ def plot_contributions(bins: Sequence[VolatilityBin], *, ax: "Axes | None" = Non
     ax = _axes(ax)
     control = np.array([one.control for one in bins])
     ax.bar(range(len(bins)), control, color=INK, label="control")
-    ax.bar(range(len(bins)), 1 - control, bottom=control, color="#c3c9cf", label="temporal")
+    ax.bar(range(len(bins)), 1 - control, bottom=control, color=LIGHT, label="temporal")
     ax.set_ylabel("share of changes of state")
     ax.legend(frameon=False, ncols=2, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1))
     return _by_volatility(ax, bins)
@@ -153,7 +185,7 @@ def plot_contributions(bins: Sequence[VolatilityBin], *, ax: "Axes | None" = Non
 def plot_intensity(bins: Sequence[VolatilityBin], *, ax: "Axes | None" = None) -> "Axes":
     """Leaps a window, by volatility."""
     ax = _axes(ax)
-    ax.plot(range(len(bins)), [one.leaps for one in bins], color=COLOURS["long"], marker="o", linewidth=2)
+    ax.plot(range(len(bins)), [one.leaps for one in bins], color=SCALE_COLORS["long"], marker="o", linewidth=2)
     ax.set_ylabel("leaps a window")
     return _by_volatility(ax, bins)
 
@@ -164,8 +196,8 @@ def plot_embedding(embedding: Embedding, *, ax: "Axes | None" = None) -> "Axes":
     groups = np.array(embedding.groups)
     for number, group in enumerate(dict.fromkeys(embedding.groups)):
         some = embedding.points[groups == group]
-        colour = _GROUPS[number % len(_GROUPS)]
-        ax.scatter(some[:, 0], some[:, 1], s=9, color=colour, label=printable(group), linewidths=0)
+        color = GROUP_COLORS[number % len(GROUP_COLORS)]
+        ax.scatter(some[:, 0], some[:, 1], s=9, color=color, label=printable(group), linewidths=0)
     ax.set_title(f"silhouette {embedding.separation:.2f}", fontsize="medium")
     ax.set_xticks([])
     ax.set_yticks([])
@@ -182,7 +214,7 @@ def plot_training(report: TrainingReport, *, ax: "Axes | None" = None) -> "Axes"
         (report.validations, "held-out mean absolute error") if report.validations else (report.losses, "loss")
     )
     steps, values = zip(*curve, strict=True) if curve else ((), ())
-    ax.plot(steps, values, color=COLOURS["long"], linewidth=1.8)
+    ax.plot(steps, values, color=SCALE_COLORS["long"], linewidth=1.8)
     if report.validations:
         ax.axvline(report.best_step, color=MUTED, linestyle=":", label=f"best, step {report.best_step:,}")
         ax.legend(frameon=False, fontsize="small")
@@ -191,13 +223,13 @@ def plot_training(report: TrainingReport, *, ax: "Axes | None" = None) -> "Axes"
     return _plain(ax)
 
 
-def new_figure(panels: int) -> "Figure":
-    """A figure with so many axes side by side, that no window shows."""
+def new_figure(panels: int, *, width: float = 4.2) -> "Figure":
+    """Create a figure with `panels` axes side by side, without opening a window."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("plots need: pip install 'leapts[plot]'") from error
-    figure = Figure(figsize=(4.2 * panels, 3.6), layout="constrained")
+    figure = Figure(figsize=(width * panels, 3.6), layout="constrained")
     figure.subplots(1, panels)
     return figure
 
@@ -210,6 +242,34 @@ def _axes(ax: "Axes | None") -> "Axes":
     except ImportError as error:
         raise ImportError("plots need: pip install 'leapts[plot]'") from error
     return pyplot.subplots(layout="constrained")[1]
+
+
+def _rows_of(frame: Any, series: str | int, what: str) -> nw.DataFrame[Any]:
+    """Select the rows of one series from a long frame or a trace."""
+    table = leaps_of(frame)
+    names = table.get_column(table.columns[0])
+    rows: nw.DataFrame[Any] = table.filter(names == series)
+    if len(rows) == 0:
+        raise DataError(f"{what} has no series {quoted(series)}; it has {listed(names.unique().to_list())}")
+    return rows
+
+
+def _intervals_of(forecast: nw.DataFrame[Any]) -> list[tuple[str, list[float], list[float]]]:
+    """Find the intervals of a forecast: level, lower and upper bounds, widest first."""
+    bounds: dict[str, dict[str, list[float]]] = {}
+    for column in forecast.columns[3:]:
+        if found := _INTERVAL.search(column):
+            bounds.setdefault(found[2], {})[found[1]] = forecast.get_column(column).to_list()
+    levels = sorted((level for level, sides in bounds.items() if len(sides) == 2), key=float, reverse=True)
+    return [(level, bounds[level]["lo"], bounds[level]["hi"]) for level in levels]
+
+
+def _draw_intervals(ax: "Axes", timestamps: Any, intervals: list[tuple[str, list[float], list[float]]]) -> None:
+    for level, lower, upper in intervals:
+        if len(timestamps) > 1:
+            ax.fill_between(timestamps, lower, upper, color=INK, alpha=0.12, linewidth=0, label=f"{level} % interval")
+        else:  # there is no area between a point and itself
+            ax.vlines(timestamps, lower, upper, color=INK, alpha=0.12, linewidth=12, label=f"{level} % interval")
 
 
 def _columns(rows: nw.DataFrame[Any], *places: int) -> tuple[Any, ...]:
@@ -234,7 +294,7 @@ def _short_dates(ax: "Axes") -> None:
 def _scale_legend(ax: "Axes") -> None:
     from matplotlib.patches import Patch
 
-    handles = [Patch(color=COLOURS[name], label=name) for name in SCALE_NAMES]
+    handles = [Patch(color=SCALE_COLORS[name], label=name) for name in SCALE_NAMES]
     ax.legend(handles=handles, frameon=False, ncols=3, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1))
 
 

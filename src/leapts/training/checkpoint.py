@@ -10,10 +10,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from leapts.core import LeapTSModel
 from leapts.errors import ModelFileError
 from leapts.files import write_file
-from leapts.training.state import TrainingReport, TrainingState
+from leapts.model import LeapTSModel
+from leapts.training.early_stopping import TrainingReport, TrainingState
 
 FILE_NAME = "checkpoint.safetensors"
 _PARTS = "parts"
@@ -66,7 +66,7 @@ class Checkpoint:
             "sha256": _digest(tensors),
             "fingerprint": self.fingerprint,
             "report": state.report.to_dict(),
-            "looks_without_better": state.looks_without_better,
+            "checks_without_improvement": state.checks_without_improvement,
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_file(self.path, save(tensors, metadata={"record": json.dumps(record)}))
@@ -99,7 +99,7 @@ class Checkpoint:
             moments.setdefault(int(number), {})[moment] = value
         optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
         report = TrainingReport.from_dict(record["report"])
-        return TrainingState(report, _under("kept.", tensors), record["looks_without_better"])
+        return TrainingState(report, _under("kept.", tensors), record["checks_without_improvement"])
 
     def _parsed(self, content: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
         try:

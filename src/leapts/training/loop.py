@@ -15,18 +15,18 @@ from jaxtyping import Float, Int64
 from torch import Generator, Tensor, nn
 
 from leapts.config import TrainingConfig
-from leapts.core import LeapTSModel
-from leapts.core.luck import Luck, SharedLuck
 from leapts.errors import TrainingError
+from leapts.model import LeapTSModel
+from leapts.model.schedulers import NoiseSource, SharedNoise
 from leapts.training.checkpoint import Checkpoint
-from leapts.training.state import TrainingReport, TrainingState
-from leapts.training.workers import Alone, Workers
+from leapts.training.distributed import SingleProcess, Workers
+from leapts.training.early_stopping import TrainingReport, TrainingState
 
 # Validation runs on so many rows at a time: enough to keep the processor busy, little enough to spare the memory.
 _ROWS_AT_A_TIME = 8192
 
 # More windows than this are drawn at random instead of being put in an order, which would take too much memory.
-_MOST_IN_ORDER = 2**22
+_MAX_SHUFFLED = 2**22
 
 
 class Batch(Protocol):
@@ -36,7 +36,7 @@ class Batch(Protocol):
     def history(self) -> Float[Tensor, "batch variates lookback"]: ...  # noqa: D102
 
     @property
-    def future(self) -> Float[Tensor, "batch variates horizon"]: ...  # noqa: D102
+    def target(self) -> Float[Tensor, "batch variates horizon"]: ...  # noqa: D102
 
 
 class WindowSource(Protocol):
@@ -91,11 +91,11 @@ def train(
         TrainingError: When the loss stops being a number; the model then has its last good weights.
         WorkerLostError: When one of the other processes is gone.
     """
-    workers = workers or Alone()
+    workers = workers or SingleProcess()
     _start_alike(model, workers)
     optimizer = torch.optim.Adam(model.parameters(), lr=config.learning_rate, fused=True)
     state = TrainingState.fresh(model)
-    if checkpoint is not None and (content := workers.from_first(checkpoint.read() if workers.rank == 0 else b"")):
+    if checkpoint is not None and (content := workers.broadcast(checkpoint.read() if workers.rank == 0 else b"")):
         state = checkpoint.restore(content, model, optimizer)
     report = state.report
     if beat_start and validation is not None and report.steps == 0:
@@ -108,7 +108,7 @@ def train(
         if not math.isfinite(loss):
             raise _diverged(model, state, config, f"the loss became {loss} at step {report.steps + 1}")
         report.steps += 1
-        state.losses_since_look.append(loss)
+        state.losses_since_check.append(loss)
         score = None
         if report.steps % config.val_check_steps == 0 or report.steps == config.max_steps:
             if not _forecasts_numbers(model, batch, workers):
@@ -128,7 +128,7 @@ def train(
 def _start_alike(model: LeapTSModel, workers: Workers) -> None:
     """Give every worker the first one's weights, whatever its own library makes of a seed."""
     for value in model.state_dict().values():
-        workers.total(value if workers.rank == 0 else value.zero_())
+        workers.all_reduce_sum(value if workers.rank == 0 else value.zero_())
 
 
 def _diverged(model: LeapTSModel, state: TrainingState, config: TrainingConfig, what: str) -> TrainingError:
@@ -146,17 +146,17 @@ def mean_absolute_error(model: LeapTSModel, windows: WindowSource, workers: Work
 
     What is unknown of a future, NaN, counts for nothing.
     """
-    workers = workers or Alone()
+    workers = workers or SingleProcess()
     absolute, count = 0.0, 0
     variates = windows.gather(torch.zeros(1, dtype=torch.int64)).history.shape[1]
     turns = torch.arange(len(windows)).split(max(1, _ROWS_AT_A_TIME // variates))
     for index in turns[workers.rank :: workers.size]:
         batch = windows.gather(index)
-        error = model.forecast(batch.history).values - batch.future
-        unknown = batch.future.isnan()
+        error = model.forecast(batch.history).values - batch.target
+        unknown = batch.target.isnan()
         absolute += float(error.masked_fill(unknown, 0).abs().sum(dtype=torch.float64))
         count += error.numel() - int(unknown.sum())
-    sums = workers.total(torch.tensor([absolute, count], dtype=torch.float64))
+    sums = workers.all_reduce_sum(torch.tensor([absolute, count], dtype=torch.float64))
     return float(sums[0] / sums[1])
 
 
@@ -172,15 +172,15 @@ class _Part:
         self.share = share if self.weight else slice(0, 1)
         self.index = batch[self.share]
 
-    def luck(self, generator: Generator) -> Luck:
+    def noise(self, generator: Generator) -> NoiseSource:
         """The share of what one worker with the whole batch would draw."""
-        return generator if self.workers.size == 1 else SharedLuck(generator, self.batch, self.share)
+        return generator if self.workers.size == 1 else SharedNoise(generator, self.batch, self.share)
 
 
 @torch.no_grad()
 def _forecasts_numbers(model: LeapTSModel, batch: Batch, workers: Workers) -> bool:
     """Whether the weights still forecast finite values; a step can ruin them after its loss was taken."""
-    return not workers.total((~model(batch.history).isfinite()).sum())
+    return not workers.all_reduce_sum((~model(batch.history).isfinite()).sum())
 
 
 def _learn(
@@ -196,14 +196,14 @@ def _learn(
     """One step of training; a loss that is not a number changes nothing."""
     for group in optimizer.param_groups:
         group["lr"] = config.learning_rate * _share_of_learning_rate(step / config.max_steps)
-    luck = part.luck(Generator().manual_seed(seed_for(config.random_seed, "exploration", step)))
+    noise = part.noise(Generator().manual_seed(seed_for(config.random_seed, "exploration", step)))
     optimizer.zero_grad()
-    forecast, future = model(batch.history, luck), batch.future
+    forecast, future = model(batch.history, noise), batch.target
     if has_gaps:  # what the forecast is right about by definition has neither loss nor gradient
         future = torch.where(future.isnan(), forecast.detach(), future)
     loss = F.huber_loss(forecast, future, delta=config.huber_delta)
     loss.backward()
-    value = part.workers.averaged(loss, model.parameters(), part.weight)
+    value = part.workers.all_reduce_mean(loss, model.parameters(), part.weight)
     if math.isfinite(value):
         clip_gradients(model, config.gradient_clip)
         optimizer.step()
@@ -238,7 +238,7 @@ class _WindowOrder:
 
     def batch(self, step: int) -> Int64[Tensor, " batch"]:
         """The numbers of a step's windows."""
-        if self.windows > _MOST_IN_ORDER:
+        if self.windows > _MAX_SHUFFLED:
             generator = Generator().manual_seed(seed_for(self.seed, "windows", step))
             return torch.randint(self.windows, (self.size,), generator=generator)
         epoch, position = divmod(step, self.steps_per_epoch)

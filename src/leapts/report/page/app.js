@@ -5,12 +5,12 @@ let modelDrawn = false;
 
 function start() {
   const known = DATA.afters.map((after, i) => [after, i]).filter(([after]) => after >= DATA.h);
-  // The latest forecast that can be held against what happened.
+  // The latest forecast that can be compared with actual values.
   state.cutoff = known.length ? known[known.length - 1][1] : DATA.afters.length - 1;
   readAddress();
   const shown = counted(DATA.series.length, "series") + (DATA.leftOut ? ` of ${(DATA.series.length + DATA.leftOut).toLocaleString("en")}` : "");
-  byId("about").textContent = `${shown}, ${counted(DATA.h, "step")} ahead from a look-back of ${DATA.lookback}, frequency ${DATA.freq}`;
-  byId("foot").textContent = `Made by LeapTS ${DATA.version}. One self-contained file: nothing is loaded from anywhere.`;
+  byId("about").textContent = `${shown}, ${counted(DATA.h, "step")} ahead from the last ${DATA.lookback}, frequency ${DATA.freq}`;
+  byId("foot").textContent = `Written by LeapTS ${DATA.version}. One self-contained file; nothing is loaded from the network.`;
   byId("cutoff").max = String(DATA.afters.length - 1);
   drawLegend();
   listen();
@@ -48,10 +48,10 @@ function drawForecasts() {
 }
 
 const KINDS = {
-  future: ["", "what comes next"],
+  future: ["", "future"],
   new: ["good", "new to the model"],
   "held out": ["", "held out of training"],
-  learned: ["warn", "learned from"],
+  learned: ["warn", "in the training data"],
 };
 
 function drawTitle(forecast) {
@@ -61,12 +61,12 @@ function drawTitle(forecast) {
   byId("cutoff").value = String(state.cutoff);
   byId("earlier").disabled = state.cutoff === 0;
   byId("later").disabled = state.cutoff === DATA.afters.length - 1;
-  const stamps = stampsOf(series.clock);
-  const stamp = stamps[stamps.length - DATA.h - after - 1]; // none, where the series begins after the cutoff
-  const cutoff = stamp === undefined ? "\u2013" : stampText(stamp);
+  const timestamps = timestampsOf(series.clock);
+  const timestamp = timestamps[timestamps.length - DATA.h - after - 1]; // none, where the series begins after the cutoff
+  const cutoff = timestamp === undefined ? "\u2013" : timestampText(timestamp);
   byId("cutoff").setAttribute("aria-valuetext", `cutoff ${cutoff}`);
   const [kind, text] = KINDS[kindOf(series, state.cutoff)];
-  const tag = stamp === undefined ? null : element("span", { class: `tag ${kind}` }, text);
+  const tag = timestamp === undefined ? null : element("span", { class: `tag ${kind}` }, text);
   byId("cutoff-label").replaceChildren("cutoff ", element("b", {}, cutoff), " ", ...(tag ? [tag] : []));
   byId("series-about").textContent = forecast ? inWords(forecast).slice(series.name.length + 2) : "";
   const facts = [];

@@ -12,7 +12,7 @@ function drawChart(forecast) {
   }
   const width = holder.clientWidth || 900;
   const height = width < 560 ? 320 : 400;
-  const { past, final, stamps } = forecast;
+  const { past, final, timestamps } = forecast;
   const every = [...past, ...forecast.actual, ...final, ...(forecast.coarse || [])];
   for (const band of forecast.bands) band.widths.forEach((wide, i) => every.push(final[i] - wide, final[i] + wide));
   let [low, high] = [Math.min(...every), Math.max(...every)];
@@ -21,7 +21,7 @@ function drawChart(forecast) {
 
   const left = roomForValues(low, high, height - 60, width < 560 ? 44 : 58);
   const area = { left, right: width - 8, top: TAB + 8, bottom: height - 30, height: height - 60 };
-  const toX = scaleFrom(0, stamps.length - 0.5, area.left, area.right);
+  const toX = scaleFrom(0, timestamps.length - 0.5, area.left, area.right);
   const toY = scaleFrom(low, high, area.bottom, area.top);
   const edge = (step) => toX(past.length + step - 0.5);
   const points = (values, from) => values.map((value, i) => [toX(from + i), toY(value)]);
@@ -44,7 +44,7 @@ function drawChart(forecast) {
     }
     return block;
   });
-  timeAxis(svg, stamps, toX, area, width);
+  timeAxis(svg, timestamps, toX, area, width);
 
   for (const band of [...forecast.bands].reverse()) {
     const upper = ahead(final.map((value, i) => value + band.widths[i]));
@@ -74,8 +74,8 @@ function drawChart(forecast) {
   svg.append(cursor);
   svg.addEventListener("pointermove", (event) => {
     const place = event.clientX - svg.getBoundingClientRect().left;
-    const step = Math.round(((place - area.left) / (area.right - area.left)) * (stamps.length - 0.5));
-    readOff(Math.max(0, Math.min(stamps.length - 1, step)) - past.length, event);
+    const step = Math.round(((place - area.left) / (area.right - area.left)) * (timestamps.length - 0.5));
+    readOff(Math.max(0, Math.min(timestamps.length - 1, step)) - past.length, event);
   });
   svg.addEventListener("pointerleave", stopReading);
   holder.replaceChildren(svg);
@@ -84,9 +84,9 @@ function drawChart(forecast) {
 
 const halfway = (a, b) => [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
 
-function timeAxis(svg, stamps, toX, area, width) {
+function timeAxis(svg, timestamps, toX, area, width) {
   svg.append(shape("line", { class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom }));
-  for (const [at, text] of timeTicks(stamps, Math.max(3, Math.floor(width / 88)))) {
+  for (const [at, text] of timeTicks(timestamps, Math.max(3, Math.floor(width / 88)))) {
     const x = toX(at);
     if (x > area.right - 14) continue;
     svg.append(
@@ -130,7 +130,7 @@ function readOff(step, event) {
     dot(value, leap ? `scale-${leap.scale}` : "f0");
   }
   cursor.setAttribute("visibility", "visible");
-  const title = stampText(forecast.stamps[place]) + (step < 0 ? "" : `, step ${step + 1} of ${DATA.h}`);
+  const title = timestampText(forecast.timestamps[place]) + (step < 0 ? "" : `, step ${step + 1} of ${DATA.h}`);
   const children = [element("h3", {}, title), element("dl", { class: "pairs" }, ...pairs(rows))];
   if (leap) children.push(...leapReading(leap));
   light(leap ? leap.number : -1, blocks);
@@ -171,16 +171,16 @@ function light(number, blocks) {
   document.querySelectorAll(".leap").forEach((leap, i) => leap.classList.toggle("lit", i === number));
 }
 
-// The list beside the lanes: the same leaps, to be read at leisure.
+// The list of leaps below the chart.
 function drawLeaps(forecast) {
   const about = byId("leaps-about");
   const list = byId("leaps");
   if (DATA.gate === null) {
-    about.textContent = "This model has no scheduling branch: the coarse forecast stands as it is, without leaps.";
+    about.textContent = "This model has no scheduling branch: it makes the whole forecast at once, without leaps.";
     list.replaceChildren();
     return;
   }
-  about.textContent = `The coarse forecast plus ${DATA.gate.toFixed(3)} times (the gate) what these leaps wrote. The upper bars show how likely each scale was, the lower ones what moved the state after the leap: the control signal, or time.`;
+  about.textContent = `The model makes a coarse forecast of the whole horizon, and then corrects it leap by leap; the correction is weighted by the gate, ${DATA.gate.toFixed(3)}. In each box, the upper bar shows the probability of each scale, the lower bar what changed the state after the leap: the control signal or elapsed time.`;
   list.replaceChildren(...(forecast ? forecast.leaps : []).map(leapCard));
 }
 
@@ -195,7 +195,7 @@ function leapCard(leap) {
     element("p", {}, chances),
     meter([["control", leap.control], ["temporal", leap.temporal]]),
     element("p", {}, `${percent(leap.control, 1)} control, ${percent(leap.temporal, 1)} temporal`),
-    leap.length > longest ? element("p", { class: "muted" }, `The last leap allowed takes all that remains; a ${leap.scale} one is otherwise at most ${longest} long.`) : null);
+    leap.length > longest ? element("p", { class: "muted" }, `The last leap allowed covers all remaining steps; other ${leap.scale} leaps have at most ${longest} steps.`) : null);
   const on = () => drawn && light(leap.number, drawn.blocks);
   const off = () => drawn && light(-1, drawn.blocks);
   card.addEventListener("pointerenter", on);

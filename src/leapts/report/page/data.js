@@ -14,15 +14,15 @@ function unpack(series, row, middle = series.middle) {
 }
 
 const clocks = new Map();
-// Stamps are kept as a first one and runs of equal distances.
-function stampsOf(index) {
+// Timestamps are stored as a first one and runs of equal distances.
+function timestampsOf(index) {
   if (!clocks.has(index)) {
     const [first, ...runs] = DATA.clocks[index];
-    const stamps = [first];
+    const timestamps = [first];
     for (let i = 0; i < runs.length; i += 2) {
-      for (let n = 0; n < runs[i + 1]; n++) stamps.push(stamps[stamps.length - 1] + runs[i]);
+      for (let n = 0; n < runs[i + 1]; n++) timestamps.push(timestamps[timestamps.length - 1] + runs[i]);
     }
-    clocks.set(index, stamps);
+    clocks.set(index, timestamps);
   }
   return clocks.get(index);
 }
@@ -66,7 +66,7 @@ function forecastOf(seriesIndex, cutoff, shown = SHOWN) {
     coarse: differences && differences.map((difference, step) => final[step] + difference),
     past: values.slice(from, at),
     actual: values.slice(at, at + DATA.h),
-    stamps: stampsOf(series.clock).slice(from, at + DATA.h),
+    timestamps: timestampsOf(series.clock).slice(from, at + DATA.h),
     bands: DATA.levels.map((level, i) => ({ level, widths: DATA.widths[i][series.group].map((width) => width * series.scale[cutoff]) })),
     leaps: leapsOf(series, cutoff),
     kind: kindOf(series, cutoff),
@@ -75,7 +75,7 @@ function forecastOf(seriesIndex, cutoff, shown = SHOWN) {
 
 const mean = (list) => list.reduce((sum, value) => sum + value, 0) / list.length;
 
-// Writing numbers and stamps.
+// Writing numbers and timestamps.
 
 // In at least four digits, and as many as the series is told apart by.
 function inPowers(value, digits) {
@@ -96,11 +96,11 @@ const percent = (share, places = 0) => `${(100 * share).toFixed(places)}\u00a0%`
 const counted = (count, noun) => `${count.toLocaleString("en")} ${count === 1 || noun.endsWith("s") ? noun : noun + "s"}`;
 
 const pad = (n, width = 2) => String(n).padStart(width, "0");
-function stampText(stamp) {
-  if (!DATA.dates) return String(stamp);
-  const date = new Date(stamp);
+function timestampText(timestamp) {
+  if (!DATA.dates) return String(timestamp);
+  const date = new Date(timestamp);
   const day = `${pad(date.getUTCFullYear(), 4)}-${pad(date.getUTCMonth() + 1)}-${pad(date.getUTCDate())}`;
-  if (stamp % 86400000 === 0) return day;
+  if (timestamp % 86400000 === 0) return day;
   const time = `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}`;
-  return `${day} ${time}${stamp % 60000 === 0 ? "" : ":" + pad(date.getUTCSeconds())}`;
+  return `${day} ${time}${timestamp % 60000 === 0 ? "" : ":" + pad(date.getUTCSeconds())}`;
 }

@@ -40,7 +40,7 @@ function tickText(value, digits) {
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-// From coarse to fine: which stamps are worth a tick, and what it says.
+// From coarse to fine: which timestamps are worth a tick, and what it says.
 const CALENDAR = [
   [10, "year"], [5, "year"], [2, "year"], [1, "year"], [6, "month"], [3, "month"], [1, "month"],
   [14, "day"], [7, "day"], [2, "day"], [1, "day"], [12, "hour"], [6, "hour"], [3, "hour"], [1, "hour"],
@@ -54,27 +54,27 @@ function period(date, every, unit) {
   return Math.floor(date / ((unit === "hour" ? 3600000 : 60000) * every));
 }
 
-// Where to put ticks among stamps, and their labels: at the first stamp of each year, month, day ...
-function timeTicks(stamps, most) {
+// Where to put ticks among timestamps, and their labels: at the first timestamp of each year, month, day ...
+function timeTicks(timestamps, most) {
   if (!DATA.dates) {
-    const { ticks } = niceTicks(stamps[0], stamps[stamps.length - 1], most);
+    const { ticks } = niceTicks(timestamps[0], timestamps[timestamps.length - 1], most);
     const whole = ticks.filter((tick) => Number.isInteger(tick));
-    return whole.map((tick) => [stamps.findIndex((stamp) => stamp >= tick), String(tick)]).filter(([at]) => at >= 0);
+    return whole.map((tick) => [timestamps.findIndex((timestamp) => timestamp >= tick), String(tick)]).filter(([at]) => at >= 0);
   }
   let best = [];
   let unitOf = "year";
   for (const [every, unit] of CALENDAR) {
     const found = [];
-    for (let i = 1; i < stamps.length; i++) {
-      if (period(new Date(stamps[i]), every, unit) !== period(new Date(stamps[i - 1]), every, unit)) found.push(i);
+    for (let i = 1; i < timestamps.length; i++) {
+      if (period(new Date(timestamps[i]), every, unit) !== period(new Date(timestamps[i - 1]), every, unit)) found.push(i);
     }
     if (found.length > most) break;
     if (found.length > best.length) [best, unitOf] = [found, unit];
   }
-  return best.map((at, i) => [at, tickLabel(stamps[at], unitOf, i && stamps[best[i - 1]])]);
+  return best.map((at, i) => [at, tickLabel(timestamps[at], unitOf, i && timestamps[best[i - 1]])]);
 }
-function tickLabel(stamp, unit, before) {
-  const date = new Date(stamp);
+function tickLabel(timestamp, unit, before) {
+  const date = new Date(timestamp);
   const year = date.getUTCFullYear();
   if (unit === "year") return String(year);
   if (unit === "month") {
@@ -82,7 +82,7 @@ function tickLabel(stamp, unit, before) {
     return `${MONTHS[date.getUTCMonth()]}${isNew ? " " + year : ""}`;
   }
   const day = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
-  if (unit === "day" || stamp % 86400000 === 0) return day;
+  if (unit === "day" || timestamp % 86400000 === 0) return day;
   return `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}`;
 }
 

@@ -50,7 +50,7 @@ function lane(index, place, room) {
   const told = leaps.map((leap) => `${leap.scale} ${leap.length}`).join(", ") || "no leaps";
   const row = element("div", {
     class: "lane", role: "option", id: `lane-${index}`, "aria-selected": String(index === state.series),
-    "aria-label": `${series.name}: ${told}${error === null ? "" : `, off by ${error} deviations`}`,
+    "aria-label": `${series.name}: ${told}${error === null ? "" : `, mean absolute error ${error} standard deviations`}`,
     "aria-setsize": order.length, "aria-posinset": place + 1, title: series.name,
   },
   element("span", { class: "lane-name" }, series.name), bar,
@@ -74,7 +74,7 @@ function drawLanesHead() {
   byId("lanes-about").textContent = leaps ? `${found}, ${counted(leaps, "leap")} from this cutoff: ${shares.join(", ")}` : found;
   const known = DATA.afters[state.cutoff] > 0;
   const label = element("span", { class: "lane-error" }, known ? "error" : "");
-  label.title = "Mean absolute error from this cutoff, in deviations of the series";
+  label.title = "Mean absolute error from this cutoff, in standard deviations of the series";
   byId("lanes-axis").replaceChildren(
     element("span", {}, "step"),
     element("span", { class: "ticks" }, ...[1, Math.round(DATA.h / 2), DATA.h].map((step) => element("span", {}, String(step)))),

@@ -1,29 +1,29 @@
-// The model's page: how training went, how good the forecasts are, how they were made, and what was picked.
+// The model tab: errors, coverage, training, schedules and options.
 
 const WINDOWS = {
-  new: ["", (n) => `Measured on ${counted(n, "window")} that end after the data the model was fitted on: it has not seen them.`],
-  "held out": ["warn", (n) => `Measured on ${counted(n, "window")} held out of training. The same windows chose the weights and set the intervals, so new data may do a little worse.`],
-  learned: ["warn", (n) => `Measured on ${counted(n, "window")} the model learned from: these figures say nothing about new data. Give newer data to see how good it is.`],
+  new: ["", (n) => `Measured on ${counted(n, "window")} that lie after the training data: the model has not seen them.`],
+  "held out": ["warn", (n) => `Measured on ${counted(n, "window")} held out of training. The same windows chose the weights and calibrated the intervals, so errors on new data may be a little larger.`],
+  learned: ["warn", (n) => `Measured on ${counted(n, "window")} that were in the training data: these errors say nothing about new data. Use newer data to measure accuracy.`],
 };
 
 function drawModel() {
   const page = byId("model");
-  const { errors, schedules, training, picks, options } = DATA.model;
+  const { errors, schedules, training, autoConfig, options } = DATA.model;
   const parts = [];
   if (errors) {
     const [kind, text] = WINDOWS[errors.kind];
     parts.push(element("p", { class: `card notice ${kind}` }, text(errors.windows)));
   } else {
-    parts.push(element("p", { class: "card notice warn" }, "The data end before any forecast's window does, so there is nothing to measure errors by."));
+    parts.push(element("p", { class: "card notice warn" }, "The data has no actual values for a whole forecast window, so no errors can be measured."));
   }
   parts.push(keyNumbers());
   const cards = [
-    card("Error by step of the horizon", "Mean absolute error, in deviations of each series", errors && errorChart(errors)),
-    card("Coverage of the intervals", "Share of observed values inside, by step; dotted lines are what was promised", errors && errors.coverage.length && coverageChart(errors)),
-    card("Training", "Loss while learning, and mean absolute error on held-out windows", training.losses.length && trainingCharts(training)),
+    card("Error by step of the horizon", "Mean absolute error, in standard deviations of each series", errors && errorChart(errors)),
+    card("Coverage of the intervals", "Share of actual values inside the interval, by step; dotted lines are the nominal levels", errors && errors.coverage.length && coverageChart(errors)),
+    card("Training", "Training loss, and mean absolute error on held-out windows", training.losses.length && trainingCharts(training)),
     card("Scales and leaps", "Over all forecasts in this report", schedules && scheduleCharts(schedules)),
-    card("What was picked, and why", "Options that were not given", picks.length && table(["option", "value", "because"], picks, "stacked")),
-    card("The model", `${counted(DATA.model.parameters, "parameter")}`, table(["option", "value"], options)),
+    card("Options chosen automatically", "From the data, because they were not given", autoConfig.length && table(["option", "value", "reason"], autoConfig, "stacked")),
+    card("Model options", `${counted(DATA.model.parameters, "parameter")}`, table(["option", "value"], options)),
   ];
   parts.push(element("div", { class: "cards" }, ...cards));
   page.replaceChildren(...parts);
@@ -39,15 +39,15 @@ function keyNumbers() {
   const { errors, schedules, training } = DATA.model;
   const facts = [["look-back and horizon", `${DATA.lookback} → ${DATA.h}`, `steps, frequency ${DATA.freq}`]];
   if (errors) {
-    const [ours, last] = [mean(errors.final), mean(errors.lastValue)];
-    facts.push(["mean absolute error", ours.toFixed(3), last > 0 ? `deviations; last value repeated: ${last.toFixed(3)}` : "deviations"]);
+    const [ours, last] = [mean(errors.final), mean(errors.naive)];
+    facts.push(["mean absolute error", ours.toFixed(3), last > 0 ? `standard deviations; naive forecast: ${last.toFixed(3)}` : "standard deviations"]);
     errors.coverage.forEach((shares, i) => facts.push([`inside the ${DATA.levels[i]} % interval`, percent(mean(shares), 1), `of ${counted(errors.windows * DATA.h, "value")}`]));
-  } else if (training.validation !== null) facts.push(["held-out error", training.validation.toFixed(3), "deviations"]);
+  } else if (training.validation !== null) facts.push(["held-out error", training.validation.toFixed(3), "standard deviations"]);
   if (schedules) {
     const forecasts = schedules.counts.reduce((sum, [, n]) => sum + n, 0);
     const leaps = schedules.leaps.reduce((sum, n) => sum + n, 0);
-    facts.push(["leaps a forecast", (leaps / forecasts).toFixed(2), `${counted(leaps, "leap")} in ${counted(forecasts, "forecast")}`]);
-    facts.push(["gate", DATA.gate.toFixed(3), "share of the leaps' writing added"]);
+    facts.push(["leaps per forecast", (leaps / forecasts).toFixed(2), `${counted(leaps, "leap")} in ${counted(forecasts, "forecast")}`]);
+    facts.push(["gate", DATA.gate.toFixed(3), "weight of the leaps in the forecast"]);
   }
   return element("dl", { class: "numbers" }, ...facts.map(([name, value, note]) => element("div", { class: "card" },
     element("dt", {}, name), element("dd", {}, value, element("small", {}, note)))));
@@ -58,7 +58,7 @@ const bySteps = (values) => values.map((value, i) => [i + 1, value]);
 function errorChart(errors) {
   const lines = [
     { name: "forecast", points: bySteps(errors.final), kind: "final c0", fill: "f0" },
-    { name: "last value repeated", points: bySteps(errors.lastValue), kind: "final c2", fill: "f2" },
+    { name: "naive forecast (last value)", points: bySteps(errors.naive), kind: "final c2", fill: "f2" },
   ];
   if (DATA.gate !== null) lines.splice(1, 0, { name: "coarse forecast alone", points: bySteps(errors.coarse), kind: "final c1 dash", fill: "f1" });
   return lineChart({ title: "Error by step of the horizon", x: "step", lines, floor: 0 });
@@ -96,10 +96,10 @@ function scheduleCharts(schedules) {
   };
   return [
     ...stack(schedules.leaps, "share of each scale among leaps"),
-    ...stack(schedules.steps, "share of each scale among steps filled"),
+    ...stack(schedules.steps, "share of each scale among steps of the horizon"),
     element("p", { class: "muted" }, "forecasts by number of leaps"),
     barChart(schedules.counts),
-    element("p", { class: "muted" }, `On average ${percent(schedules.control)} of a change of state came from the control signal, the rest from time.`),
+    element("p", { class: "muted" }, `On average ${percent(schedules.control)} of the change of state is due to the control signal, the rest to elapsed time.`),
   ];
 }
 

@@ -1,0 +1,158 @@
+"""The paper's three synthetic scenarios: dynamical systems whose behaviour is known.
+
+What the paper leaves open (initial states, what is observed, how finely to integrate) is settled, with
+reasons, in `docs/decisions/synthetic-scenarios.md`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leapts.errors import DataError
+from leapts.messages import listed, quoted
+
+Array = npt.NDArray[np.float64]
+Field = Callable[[float, Array], Array]
+
+PAPER_STEPS = 20_000
+CLUSTER_SIZE = 10
+OBSERVATION_NOISE = 0.05
+STEPS_BETWEEN_SHOCKS = 2_000
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Simulated series.
+
+    Attributes:
+        series: Their names.
+        values: [series, steps].
+        step: Time from one value to the next.
+    """
+
+    series: tuple[str, ...]
+    values: Array
+    step: float
+
+
+def simulate(scenario: str, *, seed: int = 0, steps: int = PAPER_STEPS) -> Simulation:
+    """Simulates a scenario.
+
+    Args:
+        scenario: `Scenario1` (30 series of three kinds), `Scenario2` (a driven Brusselator, 3 series) or
+            `Scenario3` (one variable of the Lorenz system).
+        seed: Draws the initial states, the shocks and the noise.
+        steps: How many values; the paper has 20,000.
+
+    Raises:
+        DataError: When there is no such scenario.
+    """
+    if scenario not in SCENARIOS:
+        raise DataError(f"there is no scenario {quoted(scenario)}; there are {listed(SCENARIOS)}")
+    return SCENARIOS[scenario](np.random.default_rng(seed), steps)
+
+
+def integrate(field: Field, state: Array, *, step: float, steps: int, substeps: int) -> Array:
+    """Solves `d state / dt = field(t, state)` with classical Runge-Kutta steps of order four.
+
+    Args:
+        field: The right-hand side. It may jump in time at multiples of `step`, and only there.
+        state: The initial state, of any shape.
+        step: Time from one returned state to the next.
+        steps: How many states to return, the initial one included.
+        substeps: How many Runge-Kutta steps to take from one returned state to the next.
+
+    Returns:
+        The states, as [steps, *state].
+    """
+    states = np.empty((steps, *state.shape))
+    h = step / substeps
+    for index in range(steps):
+        states[index] = state
+        # Counted from the index, so that rounding does not add up and jumps fall where they should.
+        t = index * step
+        for part in range(substeps):
+            state = _runge_kutta(field, t + part * h, state, h)
+    return states
+
+
+def _runge_kutta(field: Field, t: float, state: Array, h: float) -> Array:
+    k1 = field(t, state)
+    k2 = field(t + h / 2, state + (h / 2) * k1)
+    k3 = field(t + h / 2, state + (h / 2) * k2)
+    # The last slope is taken just inside the step: a pulse that starts at its end is not felt before.
+    k4 = field(t + h * (1 - 1e-6), state + h * k3)
+    slope: Array = (k1 + 2 * (k2 + k3) + k4) * (h / 6)
+    return state + slope
+
+
+def van_der_pol(_t: float, state: Array) -> Array:
+    """A relaxation oscillator with damping 2: stable, non-linear seasons."""
+    y1, y2 = state
+    return np.array([y2, 2.0 * (1 - y1 * y1) * y2 - y1])
+
+
+def fitzhugh_nagumo(t: float, state: Array) -> Array:
+    """A neuron poked by a pulse of 0.5 for 2 units of time out of every 50."""
+    v, w = state
+    pulse = 0.5 if (t + 1e-9) % 50.0 < 2.0 else 0.0
+    return np.array([v - v * v * v / 3 - w + pulse, 0.08 * (v + 0.7 - 0.8 * w)])
+
+
+def damped_oscillator(_t: float, state: Array) -> Array:
+    """An oscillator that comes to rest."""
+    y1, y2 = state
+    return np.array([y2, -0.15 * y2 - y1])
+
+
+def brusselator(t: float, state: Array) -> Array:
+    """A chemical oscillator whose coefficient follows a slow driver: state (X, Y, U)."""
+    x, y, u = state
+    b = 2.5 + 2.0 * u
+    reaction = x * x * y
+    target = 1.0 + 0.5 * np.sin(0.1 * t)
+    return np.array([1.0 + reaction - (b + 1) * x, b * x - reaction, 0.2 * (target - u)])
+
+
+def lorenz(_t: float, state: Array) -> Array:
+    """The Lorenz system with its standard parameters."""
+    x, y, z = state
+    return np.array([10.0 * (y - x), x * (28.0 - z) - y, x * y - (8 / 3) * z])
+
+
+def _heterogeneous(random: np.random.Generator, steps: int) -> Simulation:
+    step = 0.05
+    start = random.uniform(-2, 2, size=(2, CLUSTER_SIZE))
+    periodic = integrate(van_der_pol, start, step=step, steps=steps, substeps=2)[:, 0]
+    periodic += random.normal(0, OBSERVATION_NOISE, size=periodic.shape)
+    start = random.uniform(-1, 1, size=(2, CLUSTER_SIZE))
+    spikes = integrate(fitzhugh_nagumo, start, step=step, steps=steps, substeps=2)[:, 0]
+    shocks = []
+    for begin in range(0, steps, STEPS_BETWEEN_SHOCKS):
+        start = random.uniform(-2, 2, size=(2, CLUSTER_SIZE))
+        length = min(STEPS_BETWEEN_SHOCKS, steps - begin)
+        shocks.append(integrate(damped_oscillator, start, step=step, steps=length, substeps=2)[:, 0])
+    names = tuple(f"{cluster}{index}" for cluster in "ABC" for index in range(CLUSTER_SIZE))
+    values = np.concatenate([periodic, spikes, np.concatenate(shocks)], axis=1)
+    return Simulation(names, np.ascontiguousarray(values.T), step)
+
+
+def _driven(random: np.random.Generator, steps: int) -> Simulation:
+    start = random.uniform(0.5, 1.5, size=3)
+    states = integrate(brusselator, start, step=0.05, steps=steps, substeps=8)
+    return Simulation(("X", "Y", "U"), np.ascontiguousarray(states.T), 0.05)
+
+
+def _hidden(random: np.random.Generator, steps: int) -> Simulation:
+    start = np.array([0.0, 1.0, 20.0]) + random.uniform(-1, 1, size=3)
+    states = integrate(lorenz, start, step=0.02, steps=steps, substeps=4)
+    return Simulation(("z",), np.ascontiguousarray(states[:, 2:].T), 0.02)
+
+
+SCENARIOS: dict[str, Callable[[np.random.Generator, int], Simulation]] = {
+    "Scenario1": _heterogeneous,
+    "Scenario2": _driven,
+    "Scenario3": _hidden,
+}

@@ -1,0 +1,280 @@
+"""What a back-test compares with.
+
+A baseline forecasts all series of a panel at once, from its flat values and offsets. `Naive` and `SeasonalNaive` are
+always there; `statistical_baselines` takes exponential smoothing and Theta from statsforecast, `neural_baselines`
+DLinear and N-HiTS from neuralforecast, both optional extras.
+"""
+
+import logging
+import random
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from leapts.errors import ConfigError, DataError
+
+STATISTICAL_MODELS = ("AutoETS", "AutoTheta")
+NEURAL_MODELS = ("DLinear", "NHITS")
+
+
+class Baseline(Protocol):
+    """A forecast made from history alone."""
+
+    @property
+    def name(self) -> str:
+        """What its column is called."""
+
+    def forecast(
+        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
+    ) -> Float64[Tensor, "series h"]:
+        """The `h` steps that follow each series.
+
+        Args:
+            values: All series one after the other, as a panel holds them.
+            offsets: Where each series starts, and at the end where the last one stops.
+            h: How many steps.
+
+        Raises:
+            DataError: When a series has no value to start from.
+        """
+
+
+@dataclass(frozen=True)
+class SeasonalNaive:
+    """The last season again and again; the last value, for a series shorter than a season.
+
+    Attributes:
+        season: Steps to a season.
+        name: What its column is called.
+    """
+
+    season: int
+    name: str = "SeasonalNaive"
+
+    def __post_init__(self) -> None:
+        if self.season < 1:
+            raise ConfigError(f"season={self.season} is not a number of steps; use 1 where there is no season")
+
+    def forecast(
+        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
+    ) -> Float64[Tensor, "series h"]:
+        """The `h` steps that follow each series."""
+        _check(values, offsets, h)
+        ends = offsets[1:, None]
+        has_season = offsets.diff()[:, None] >= self.season
+        places = torch.where(has_season, ends - self.season + torch.arange(h) % self.season, ends - 1)
+        return values[places]
+
+
+@dataclass(frozen=True)
+class Naive:
+    """The last value of each series, for every step.
+
+    Attributes:
+        name: What its column is called.
+    """
+
+    name: str = "Naive"
+
+    def forecast(
+        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
+    ) -> Float64[Tensor, "series h"]:
+        """The `h` steps that follow each series."""
+        return SeasonalNaive(1).forecast(values, offsets, h)
+
+
+@dataclass(frozen=True, eq=False)
+class StatisticalBaseline:
+    """A model of statsforecast, fitted to each series by itself, one after the other.
+
+    Series the model cannot be fitted to, such as very short ones, get the seasonal naive forecast, and a warning says
+    how many they were.
+
+    Attributes:
+        model: The statsforecast model.
+        season: Steps to a season.
+        name: What its column is called.
+    """
+
+    model: Any
+    season: int
+    name: str
+
+    def forecast(
+        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
+    ) -> Float64[Tensor, "series h"]:
+        """The `h` steps that follow each series.
+
+        Raises:
+            DataError: When a series has no value to start from, or the model can be fitted to none.
+        """
+        result = SeasonalNaive(self.season).forecast(values, offsets, h)
+        refused: dict[int, str] = {}
+        for index, history in enumerate(values.tensor_split(offsets[1:-1])):
+            try:
+                result[index] = self._forecast_one(history, h)
+            except Exception as error:  # statsforecast refuses a short series in many ways, an IndexError among them
+                refused[index] = str(error)
+        if refused:
+            first, reason = next(iter(refused.items()))
+            found = f"{self.name} cannot be fitted to {len(refused)} of {len(result)} series, first to series {first}"
+            if len(refused) == len(result):
+                raise DataError(f"{found} (counted from 0; {reason}); give it longer ones, or leave it out")
+            warnings.warn(f"{found} (counted from 0; {reason}); they get the seasonal naive forecast", stacklevel=2)
+        return result
+
+    def _forecast_one(self, history: Float64[Tensor, " rows"], h: int) -> Float64[Tensor, " h"]:
+        # Constant and short series make it divide by zero on the way; what counts is what comes out.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            mean = np.asarray(self.model.forecast(y=history.numpy(), h=h)["mean"], dtype=np.float64)
+        if not np.isfinite(mean).all():
+            raise ArithmeticError("its forecast is not finite")
+        return torch.from_numpy(mean)
+
+
+def statistical_baselines(season: int, models: Sequence[str] = STATISTICAL_MODELS) -> tuple[StatisticalBaseline, ...]:
+    """Exponential smoothing and Theta, their form chosen for each series by statsforecast.
+
+    Args:
+        season: Steps to a season; 1 for none.
+        models: Which ones: `AutoETS`, `AutoTheta`.
+
+    Raises:
+        ImportError: When statsforecast is not installed.
+        ConfigError: When there is no such model.
+    """
+    _check_names("statistical", models, STATISTICAL_MODELS)
+    try:
+        from statsforecast import models as statistical
+    except ImportError as error:
+        raise ImportError("the statistical baselines need: pip install 'leapts[stats]'") from error
+    return tuple(StatisticalBaseline(getattr(statistical, name)(season_length=season), season, name) for name in models)
+
+
+@dataclass(frozen=True, eq=False)
+class NeuralBaseline:
+    """A model of neuralforecast, trained on all series together before every forecast.
+
+    Attributes:
+        model: The neuralforecast class.
+        season: Steps to a season; the look-back is four of them or twice the horizon.
+        name: What its column is called.
+        max_steps: Steps of training.
+    """
+
+    model: Any
+    season: int
+    name: str
+    max_steps: int = 300
+
+    def forecast(  # pragma: no cover (make peers has neuralforecast, and runs it)
+        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
+    ) -> Float64[Tensor, "series h"]:
+        """The `h` steps that follow each series."""
+        from neuralforecast import NeuralForecast
+
+        _check(values, offsets, h)
+        lengths = offsets.diff()
+        frame = pd.DataFrame(
+            {
+                "unique_id": torch.arange(len(lengths)).repeat_interleave(lengths).numpy(),
+                "ds": (torch.arange(len(values)) - offsets[:-1].repeat_interleave(lengths)).numpy(),
+                "y": values.numpy(),
+            }
+        )
+        # Its trainer talks about itself on every occasion; a baseline is asked for its forecast alone.
+        quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary", "enable_checkpointing"), False)
+        with (
+            warnings.catch_warnings(),
+            _silence("lightning_fabric", "pytorch_lightning", "pytorch_lightning.utilities.rank_zero"),
+            _own_random_numbers(),
+        ):
+            warnings.simplefilter("ignore")
+            model = self.model(
+                h=h,
+                input_size=max(2 * h, min(4 * self.season, 192)),
+                max_steps=self.max_steps,
+                scaler_type="standard",
+                start_padding_enabled=True,
+                accelerator="cpu",
+                alias=self.name,
+                **quiet,
+            )
+            trained = NeuralForecast(models=[model], freq=1)
+            trained.fit(frame)
+            forecast = trained.predict().sort_values(["unique_id", "ds"], kind="stable")
+        return torch.from_numpy(forecast[self.name].to_numpy(np.float64)).view(len(lengths), h)
+
+
+def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tuple[NeuralBaseline, ...]:
+    """DLinear and N-HiTS, as neuralforecast has them.
+
+    Args:
+        season: Steps to a season; 1 for none.
+        models: Which ones: `DLinear`, `NHITS`.
+
+    Raises:
+        ImportError: When neuralforecast is not installed.
+        ConfigError: When there is no such model.
+    """
+    _check_names("neural", models, NEURAL_MODELS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from neuralforecast import models as neural
+    except ImportError as error:
+        raise ImportError("the neural baselines need: pip install 'leapts[neural]'") from error
+    return tuple(NeuralBaseline(getattr(neural, name), season, name) for name in models)
+
+
+@contextmanager
+def _own_random_numbers() -> Iterator[None]:
+    """Leaves the generators of the program as they were: neuralforecast seeds them all."""
+    python, arrays = random.getstate(), np.random.get_state()  # noqa: NPY002 - the one that others seed
+    with torch.random.fork_rng(devices=[]):
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(arrays)  # noqa: NPY002
+
+
+@contextmanager
+def _silence(*names: str) -> Iterator[None]:  # pragma: no cover (make peers runs it)
+    """Nothing below an error from these loggers, for the time being."""
+    before = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
+
+
+def _check_names(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
+    for name in asked:
+        if name not in known:
+            raise ConfigError(f"there is no {kind} baseline {name!r}; there are {', '.join(known)}")
+
+
+def _check(values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int) -> None:
+    if h < 1:
+        raise ConfigError(f"h={h} is no horizon; forecast at least 1 step")
+    if int(offsets[0]) != 0 or int(offsets[-1]) != len(values):
+        raise DataError(f"the offsets do not cut {len(values)} values into series; they rise from 0 to {len(values)}")
+    empty = torch.nonzero(offsets.diff() <= 0).flatten()
+    if len(empty):
+        raise DataError(
+            f"{len(empty)} of {len(offsets) - 1} series have no value to forecast from, first series "
+            f"{int(empty[0])} (counted from 0); drop them"
+        )

@@ -1,0 +1,181 @@
+"""Backtest of LeapTS beside baselines, all from the same cutoffs."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import torch
+
+from leapts.data.frames import panel_frame
+from leapts.data.panel import Panel
+from leapts.errors import ConfigError, DataError
+from leapts.forecasting.baselines import Baseline
+from leapts.forecasting.cross_validation import CUTOFF, coverage_reached, cutoffs
+from leapts.forecasting.estimator import LeapTS
+from leapts.forecasting.evaluation import evaluate
+from leapts.forecasting.intervals import Level, column_names
+from leapts.training.loop import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelScore:
+    """Errors of one model over all windows and series, each series with the same weight.
+
+    Attributes:
+        name: Column of the model.
+        mae: Mean absolute error, in the units of the data.
+        rmse: Root mean squared error, in the units of the data.
+        mase: Mean absolute error, relative to the seasonal naive error in the history.
+        seconds: Time of fitting and forecasting.
+        coverage: For each level, the share of actual values inside the interval; empty without intervals.
+    """
+
+    name: str
+    mae: float
+    rmse: float
+    mase: float
+    seconds: float
+    coverage: dict[Level, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Forecasts and errors of a comparison.
+
+    Attributes:
+        frame: The frame of `LeapTS.cross_validation`, with a column for each further model.
+        scores: LeapTS first, then its coarse forecast alone, then the baselines in the order given.
+        without_scale: Number of series without MASE, whose history never changes from season to season.
+    """
+
+    frame: Any
+    scores: tuple[ModelScore, ...]
+    without_scale: int
+
+
+def coarse_name(alias: str) -> str:
+    """Name of the column of the coarse forecast alone."""
+    return f"{alias} (coarse)"
+
+
+def compare(
+    model: LeapTS,
+    panel: Panel,
+    baselines: Sequence[Baseline],
+    *,
+    n_windows: int,
+    season: int,
+    step_size: int | None = None,
+    refit: bool = False,
+    level: Sequence[Level] = (),
+    progress: Progress | None = None,
+    on_fit: Callable[[LeapTS], None] | None = None,
+) -> Comparison:
+    """Backtest a model and the baselines on the last windows of the data.
+
+    A baseline that cannot be fitted to the data is left out, with a warning.
+
+    Args:
+        model: The model to fit; its own fit is not changed.
+        panel: The data. Interpolated gaps are filled with the last value before them.
+        baselines: Models to compare with.
+        n_windows: Number of windows, counted back from the end.
+        season: Steps in a season, for MASE.
+        step_size: Steps between cutoffs; by default the horizon.
+        refit: Whether LeapTS is fitted again before every window. The baselines always see the whole history.
+        level: Intervals to give and to check, in percent.
+        progress: Called after every training step.
+        on_fit: Called with each LeapTS that was fitted.
+    """
+    model, panel = model.checked(), panel.without_lookahead()
+    _require_distinct(model, panel, baselines, level)
+    fits: list[LeapTS] = []
+
+    def keep(fitted: LeapTS) -> None:
+        fits.append(fitted)
+        if on_fit is not None:
+            on_fit(fitted)
+
+    started = time.perf_counter()
+    result = model.cross_validation(
+        panel, n_windows, step_size=step_size, refit=refit, level=list(level), progress=progress, on_fit=keep
+    )
+    seconds = {model.alias: time.perf_counter() - started}
+    frame = nw.from_native(result, eager_only=True)
+    ends = list(cutoffs(model.h, n_windows, step_size or model.h))
+    for name, forecast in _others(fits, panel, baselines, ends, model.h, model.alias):
+        started = time.perf_counter()
+        try:
+            parts = list(forecast)
+        except DataError as error:  # the other models are compared all the same
+            warnings.warn(f"not compared with {name}: {error}", stacklevel=2)
+            continue
+        # Rows are ordered by series, then by cutoff.
+        values = torch.stack(parts, dim=1).reshape(-1).numpy()
+        seconds[name] = time.perf_counter() - started
+        frame = frame.with_columns(nw.new_series(name, values, nw.Float64, backend=frame.implementation))
+    return _scored(frame, panel, seconds, season, coverage_reached(result, level, model.alias, panel.style.target_col))
+
+
+def _require_distinct(model: LeapTS, panel: Panel, baselines: Sequence[Baseline], level: Sequence[Level]) -> None:
+    style = panel.style
+    names = [style.id_col, style.time_col, style.target_col, CUTOFF, model.alias, coarse_name(model.alias)]
+    names += column_names(level, model.alias)
+    for baseline in baselines:
+        if baseline.name in names:
+            raise ConfigError(f"the baseline {baseline.name!r} has the name of another column; rename one of them")
+        names.append(baseline.name)
+
+
+def _others(
+    fits: Sequence[LeapTS], panel: Panel, baselines: Sequence[Baseline], ends: Sequence[int], h: int, alias: str
+) -> Iterator[tuple[str, Iterator[torch.Tensor]]]:
+    """Give name and forecasts from each cutoff of the coarse forecast and of every baseline."""
+    fitted = [one.fitted_ for one in fits]
+    if fitted[0].config.scheduling.kind != "none":
+
+        def coarse() -> Iterator[torch.Tensor]:
+            for number, back in enumerate(ends):
+                own = fitted[number] if len(fitted) > 1 else fitted[0]
+                forecast = own.forecast(panel.slice(-back - own.config.input_size, -back), "schedule")
+                if forecast.coarse is not None:
+                    yield forecast.coarse
+
+        yield coarse_name(alias), coarse()
+    for baseline in baselines:
+        # Histories are cut for one baseline at a time: all of them would be many times the data.
+        histories = (panel.head(-back) for back in ends)
+        yield baseline.name, (baseline.forecast(known.values, known.offsets, h) for known in histories)
+
+
+def _scored(
+    frame: nw.DataFrame[Any], panel: Panel, seconds: dict[str, float], season: int, coverage: dict[Level, float]
+) -> Comparison:
+    """Compute the errors of every model; coverage is the first one's."""
+    style = panel.style
+    scored = evaluate(
+        frame.to_native(),
+        list(seconds),
+        metrics=("mae", "rmse", "mase"),
+        train=panel_frame(panel),
+        season=season,
+        id_col=style.id_col,
+        time_col=style.time_col,
+        target_col=style.target_col,
+    )
+    overall = {row["metric"]: row for row in nw.from_native(scored.overall, eager_only=True).iter_rows(named=True)}
+    scores = tuple(
+        ModelScore(
+            name=name,
+            mae=overall["mae"][name],
+            rmse=overall["rmse"][name],
+            mase=overall["mase"][name],
+            seconds=spent,
+            coverage=coverage if number == 0 else {},
+        )
+        for number, (name, spent) in enumerate(seconds.items())
+    )
+    return Comparison(frame=frame.to_native(), scores=scores, without_scale=int(overall["mase"]["left_out"]))

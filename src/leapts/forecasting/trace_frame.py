@@ -1,0 +1,120 @@
+"""The trace: one row for each leap, as a frame of whatever kind is wanted."""
+
+from typing import Any, get_args
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from leapts.data.frames import long_frame, native
+from leapts.data.reader import FrameKind
+from leapts.errors import ConfigError
+from leapts.forecasting.cross_validation import CUTOFF
+from leapts.forecasting.predictor import PanelForecast
+from leapts.model import ScheduleTrace
+from leapts.model.scales import SCALE_NAMES
+
+
+class Trace:
+    """The leaps behind a forecast.
+
+    It can be asked what a frame of the kind that came in can be asked (`trace["scale"]`, `len(trace)`,
+    `trace.columns`, ...), and `to_frame` gives that frame, or one of another kind.
+    """
+
+    def __init__(self, frame: Any, kind: FrameKind) -> None:
+        """Wraps the frame.
+
+        Args:
+            frame: One row for each leap.
+            kind: Which kind of frame it is.
+        """
+        self._frame = frame
+        self._kind = kind
+
+    def to_frame(self, kind: FrameKind | None = None) -> Any:
+        """The rows as a frame.
+
+        Args:
+            kind: `pandas`, `polars` or `pyarrow`; the kind that came in if left out.
+
+        Raises:
+            ConfigError: When there is no such kind.
+            ImportError: When polars is asked for and not installed.
+        """
+        if kind not in (None, *get_args(FrameKind)):
+            raise ConfigError(f"there is no kind {kind!r} of frame; choose one of {', '.join(get_args(FrameKind))}")
+        if kind in (None, self._kind):
+            return self._frame
+        return native(nw.from_native(self._frame, eager_only=True).to_arrow(), kind)
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._frame[key]
+
+    def __getattr__(self, name: str) -> Any:
+        # Only names that are not found here come by. Names of Python's own must not, or copying would never end.
+        if name.startswith("_"):
+            raise AttributeError(f"a trace has no attribute {name!r}")
+        return getattr(self._frame, name)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """So that whatever reads Arrow's stream, `polars.DataFrame(trace)` or `pyarrow.table(trace)`, takes a trace."""
+        table: pa.Table = self.to_frame("pyarrow")
+        return table.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return repr(self._frame)
+
+    def _repr_html_(self) -> str | None:
+        shown: str | None = self._frame._repr_html_() if hasattr(self._frame, "_repr_html_") else None
+        return shown
+
+
+def leaps_of(trace: Any) -> nw.DataFrame[Any]:
+    """The rows of a trace, or of a frame made from one, to read."""
+    return nw.from_native(trace.to_frame() if isinstance(trace, Trace) else trace, eager_only=True)
+
+
+def trace_of(forecast: PanelForecast) -> Trace:
+    """Series, cutoff, and for each leap its place in the horizon, scale, probabilities and contributions.
+
+    `start` counts from 0 inside the horizon, `end` is exclusive; `control` and `temporal` are the sums of absolute
+    changes of the state that the control signal and time brought about.
+
+    Raises:
+        ConfigError: When the model has no scheduling branch, and so takes no leaps.
+    """
+    trace = forecast.trace
+    if trace is None:
+        raise ConfigError("this model has no scheduling branch, so there are no leaps to trace")
+    series, columns = leap_columns(trace)
+    if forecast.panel.style.id_col in (CUTOFF, *columns):
+        raise ConfigError(
+            f"a trace has a column {forecast.panel.style.id_col!r} of its own, where the data have their series; "
+            "give that column of the data another name"
+        )
+    frame = long_frame(forecast.panel, series, forecast.panel.last()[series], columns, time_name=CUTOFF)
+    return Trace(frame, forecast.panel.style.kind)
+
+
+def leap_columns(trace: ScheduleTrace) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
+    """For each leap of a trace the row it belongs to, and the columns that describe it."""
+    taken = trace.taken
+    row, leap = (index.numpy() for index in taken.nonzero(as_tuple=True))
+    start, length = trace.start[taken].numpy(), trace.length[taken].numpy()
+    names = np.array(trace.scale_names)
+    probabilities = dict(zip(trace.scale_names, trace.probabilities[taken].T.numpy(), strict=True))
+    return row, {
+        "leap": leap,
+        "start": start,
+        "end": start + length,
+        "scale": names[trace.scale[taken].numpy()],
+        "length": length,
+        **{f"p_{name}": probabilities.get(name, np.zeros(len(leap), np.float32)) for name in SCALE_NAMES},
+        "control": trace.control[taken].numpy(),
+        "temporal": trace.temporal[taken].numpy(),
+    }

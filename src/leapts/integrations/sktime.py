@@ -1,0 +1,275 @@
+"""LeapTS as a forecaster of sktime: univariate, multivariate, panel and hierarchical data, with intervals."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch import Tensor
+
+from leapts.data.panel import Panel
+from leapts.errors import ConfigError, DataError
+from leapts.forecasting import LeapTS
+from leapts.forecasting.intervals import ConformalScores, Level, quantile_bounds
+from leapts.forecasting.predictor import PanelForecast
+
+try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from sktime.datatypes import update_data
+        from sktime.forecasting.base import BaseForecaster, ForecastingHorizon
+except ImportError as error:
+    raise ImportError("the sktime integration needs: pip install 'leapts[sktime]'") from error
+
+Values = npt.NDArray[np.float64]
+
+
+class LeapTSForecaster(BaseForecaster):
+    """LeapTS for sktime: one model for all series and variables, with the largest step of `fh` as its horizon.
+
+    Series may have different lengths and ends; each is forecast from its own end. Options that are not given are chosen
+    from the data. Time is counted in steps, so no frequency is needed and no season is detected: give `input_size`; the
+    default is twice the horizon, if the series are long enough.
+
+    Intervals and quantiles are split-conformal, from windows held out of training (`val_size`). If the series are too
+    short for that, training windows are used, which makes intervals too narrow; `intervals_from_` says which. If there
+    are too few windows for a level, the interval is that of a normal distribution with the spread of their errors, and
+    at least as wide as the largest error.
+
+    Args:
+        input_size: The look-back, in steps.
+        val_size: Steps at the end of every series that are held out for validation and for calibrating intervals.
+        max_steps: Number of training steps.
+        batch_size: Windows in a training step.
+        learning_rate: The initial learning rate.
+        update_steps: Training steps of an update; by default a fifth of those of the fit.
+        random_seed: The seed of the fit.
+        model: Other options of the model, see `leapts.config.ModelConfig`.
+        training: Other options of the training, see `leapts.config.TrainingConfig`.
+
+    Attributes:
+        forecaster_: The fitted `leapts.LeapTS`.
+        intervals_from_: The windows that calibrate intervals: `held-out windows` or `training windows`.
+
+    Examples:
+        >>> from leapts.integrations.sktime import LeapTSForecaster
+        >>> from sktime.datasets import load_airline
+        >>> forecaster = LeapTSForecaster(input_size=24, max_steps=20)
+        >>> forecaster.fit(load_airline(), fh=[1, 2, 3]).predict().shape
+        (3,)
+    """
+
+    _tags = {  # noqa: RUF012
+        "authors": "the LeapTS authors",
+        "python_dependencies": ["torch"],
+        "capability:multivariate": True,
+        "capability:exogenous": False,
+        "capability:insample": False,
+        "capability:pred_int": True,
+        "capability:pred_int:insample": False,
+        "capability:missing_values": False,
+        "capability:update": True,
+        "requires-fh-in-fit": True,
+        "y_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
+        "X_inner_mtype": ["pd.DataFrame", "pd-multiindex", "pd_multiindex_hier"],
+    }
+
+    def __init__(
+        self,
+        input_size: int | None = None,
+        val_size: int | None = None,
+        max_steps: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        update_steps: int | None = None,
+        random_seed: int = 1,
+        model: Mapping[str, Any] | None = None,
+        training: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.input_size = input_size
+        self.val_size = val_size
+        self.max_steps = max_steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.update_steps = update_steps
+        self.random_seed = random_seed
+        self.model = model
+        self.training = training
+        super().__init__()
+
+    def _fit(self, y: pd.DataFrame, X: Any, fh: ForecastingHorizon) -> "LeapTSForecaster":  # noqa: ARG002, N803
+        instances = _instances(y)
+        if fh.is_relative:
+            _refuse_timestamps_without_frequency(instances)
+        self.forecaster_ = LeapTS(
+            max(int(_steps(fh, part).max()) for _, part in instances),
+            self.input_size,
+            pad_short=True,
+            val_size=self.val_size,
+            max_steps=self.max_steps,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            random_seed=self.random_seed,
+            model=self.model,
+            training=self.training,
+        )
+        panel = _panel(instances)
+        self.forecaster_.fit(panel)
+        self.intervals_from_ = "held-out windows"
+        if self.forecaster_.fitted_.scores is None:
+            self.intervals_from_ = "training windows"
+            self.forecaster_.calibrate(panel)
+        self._history = y
+        return self
+
+    def _update(self, y: pd.DataFrame, X: Any = None, update_params: bool = True) -> "LeapTSForecaster":  # noqa: ARG002, N803
+        self._history = update_data(self._history, y)
+        if update_params:
+            self.forecaster_.update(_panel(_instances(self._history)), max_steps=self.update_steps)
+            if self.forecaster_.report_.best_validation is not None:
+                self.intervals_from_ = "held-out windows"
+        return self
+
+    def _predict(self, fh: ForecastingHorizon, X: Any) -> pd.DataFrame:  # noqa: ARG002, N803
+        forecast = self._forecast()
+        return self._framed(fh, self._history.columns, forecast.values[:, None].numpy())
+
+    def _predict_quantiles(self, fh: ForecastingHorizon, X: Any, alpha: Sequence[float]) -> pd.DataFrame:  # noqa: ARG002, N803
+        fitted, forecast = self.forecaster_.fitted_, self._forecast()
+        groups, scores = fitted.score_groups(forecast.panel), fitted.scores
+        assert scores is not None  # set by the fit
+
+        def quantile(alpha: float) -> Tensor:
+            # sktime computes alpha from levels, with rounding errors in the last digit.
+            (bound,) = quantile_bounds([round(alpha, 12)])
+            if not bound.level:
+                return forecast.values
+            reach = _half_widths(scores, bound.level).index_select(0, groups)
+            return forecast.values + bound.side * reach * forecast.scale[:, None]
+
+        columns = pd.MultiIndex.from_product([self._get_varnames(), alpha])
+        return self._framed(fh, columns, torch.stack([quantile(each) for each in alpha], 1).numpy())
+
+    def _forecast(self) -> PanelForecast:
+        """Forecast in the order of the history; a multivariate model forecasts in its own order."""
+        panel = _panel(_instances(self._history))
+        forecast = self.forecaster_.fitted_.forecast(panel)
+        place = {name: number for number, name in enumerate(forecast.panel.series)}
+        order = torch.tensor([place[name] for name in panel.series])
+        return PanelForecast(
+            panel=panel, values=forecast.values[order], coarse=None, scale=forecast.scale[order], trace=None
+        )
+
+    def _framed(self, fh: ForecastingHorizon, columns: pd.Index, values: Values) -> pd.DataFrame:
+        """Convert forecasts [series, kinds, steps] to a frame with columns (variable, kind)."""
+        instances = _instances(self._history)
+        blocks = values.reshape(len(instances), len(columns), -1)
+        frames = []
+        for (_, part), block in zip(instances, blocks, strict=True):
+            steps = _steps(fh, part)
+            if steps.min() < 1 or steps.max() > block.shape[1]:
+                raise ConfigError(
+                    f"fh has steps {steps.min()} to {steps.max()} after the end of a series, and the model was "
+                    f"fitted for steps 1 to {block.shape[1]}; fit again with this fh"
+                )
+            index = fh.to_absolute_index(_cutoff(part))
+            frames.append(pd.DataFrame(block[:, steps - 1].T, index=index, columns=columns))
+        if not isinstance(self._history.index, pd.MultiIndex):
+            return frames[0]
+        joined = pd.concat(frames, keys=[key for key, _ in instances])
+        joined.index.names = self._history.index.names
+        return joined
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:  # noqa: ARG003
+        """Return options of small models for the tests of sktime."""
+        return [
+            {"input_size": 4, "max_steps": 2, "update_steps": 1, "model": {"hidden_size": 4}},
+            {"max_steps": 2, "val_size": 0, "learning_rate": 1e-3, "model": {"hidden_size": 4, "scheduling": "flat"}},
+        ]
+
+
+Instances = list[tuple[Any, pd.DataFrame]]
+
+
+def _instances(y: pd.DataFrame) -> Instances:
+    """Return all instances of a panel or hierarchy with their names; a single one has the name ()."""
+    if not isinstance(y.index, pd.MultiIndex):
+        return [((), y)]
+    levels = list(range(y.index.nlevels - 1))
+    # For a list of one level, some versions of pandas return names as tuples.
+    groups = y.groupby(level=levels if len(levels) > 1 else 0, sort=False, observed=True)
+    return [(key, part.droplevel([*levels])) for key, part in groups]
+
+
+def _panel(instances: Instances) -> Panel:
+    """Convert each variable of each instance to a series, with time counted in steps."""
+    times = instances[0][1].index
+    for _, part in instances[1:]:
+        times = times.union(part.index)
+    for key, part in instances:
+        _refuse_gaps(key, part.index)
+    starts = [times.get_loc(part.index[0]) for _, part in instances]
+    columns = instances[0][1].columns
+    values = [part.to_numpy(dtype=np.float64).T.reshape(-1) for _, part in instances]
+    lengths = np.repeat([len(part) for _, part in instances], len(columns))
+    return Panel(
+        values=torch.from_numpy(np.concatenate(values)),
+        offsets=torch.from_numpy(np.append(0, lengths.cumsum())),
+        series=tuple(repr((key, column)) for key, _ in instances for column in columns),
+        first=np.repeat(np.array(starts, dtype=np.int64), len(columns)),
+        freq=1,
+    )
+
+
+def _refuse_timestamps_without_frequency(instances: Instances) -> None:
+    """Refuse timestamps without a frequency, for which forecasts would have no timestamps."""
+    for key, part in instances:
+        last = _cutoff(part)
+        if isinstance(last, pd.DatetimeIndex) and last.freq is None:
+            raise DataError(
+                f"the timestamps of {_named(key)} have no frequency; add missing ones, for daily data with "
+                "y.asfreq('D') and an Imputer, or use an integer index"
+            )
+
+
+def _refuse_gaps(key: Any, index: pd.Index) -> None:
+    """Refuse missing periods; an integer index is read as consecutive steps."""
+    if not isinstance(index, pd.PeriodIndex) or bool((np.diff(index.asi8) == 1).all()):
+        return
+    before = index[int(np.argmax(np.diff(index.asi8) != 1))]
+    raise DataError(f"{_named(key)} has no value for {before + 1}; add it, for example with an Imputer")
+
+
+def _named(key: Any) -> str:
+    return f"instance {key!r}" if key != () else "the series"
+
+
+def _cutoff(part: pd.DataFrame) -> pd.Index:
+    """Return the last timestamp as an index with its frequency."""
+    index = part.index
+    if isinstance(index, pd.DatetimeIndex) and index.freq is None and len(index) > 2:
+        freq = pd.infer_freq(index)
+        index = index if freq is None else pd.DatetimeIndex(index, freq=freq)
+    return index[-1:]
+
+
+def _steps(fh: ForecastingHorizon, part: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """Return the horizon as steps after the end of a series."""
+    steps: npt.NDArray[np.int64] = fh.to_relative(_cutoff(part)).to_numpy().astype(np.int64)
+    return steps
+
+
+def _half_widths(scores: ConformalScores, level: Level) -> Tensor:
+    """Return half the width of an interval by group and step, also with too few windows for its level."""
+    try:
+        return scores.half_widths(level)
+    except DataError:
+        seen, counts = scores.scores.double(), scores.counts
+        spread = torch.segment_reduce(seen.square(), "mean", lengths=counts, initial=0.0).sqrt()
+        farthest = torch.segment_reduce(seen, "max", lengths=counts, initial=0.0)
+        return torch.maximum(NormalDist().inv_cdf(0.5 + level / 200) * spread, farthest)

@@ -1,0 +1,271 @@
+"""Search for options with an Optuna study that can be stopped and resumed.
+
+Only options that are not given are searched. The first trial uses the auto config, so on the validation windows the
+result is never worse than no search. Each proposal depends only on the seed and on the trials that ended before it:
+with one trial at a time, a resumed search equals one that was never stopped.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from leapts.data.panel import Panel
+from leapts.errors import ConfigError, TrainingError
+from leapts.forecasting import LeapTS
+from leapts.integrations.tuning.engine import Candidate, Engine, LocalEngine, Outcome
+from leapts.integrations.tuning.space import Space
+from leapts.training.loop import Progress
+
+_STUDY = "leapts"
+_FINGERPRINT = "fingerprint"
+_DIVERGED = "diverged"
+# No trial is pruned before this many have finished, or before its second validation check.
+_TRIALS_BEFORE_PRUNING, _CHECKS_BEFORE_PRUNING = 4, 1
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One set of options and its validation error.
+
+    Attributes:
+        number: The number of the trial, from 1.
+        options: The options of the trial.
+        validation: Mean absolute error on the validation windows; None if training diverged.
+        pruned: Whether the trial was stopped early, because most others were better at that check.
+    """
+
+    number: int
+    options: dict[str, Any]
+    validation: float | None
+    pruned: bool
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The result of a search.
+
+    Attributes:
+        best: A model with the best options, not yet fitted.
+        validation: Its mean absolute error on the validation windows, in standard deviations of each series.
+        trials: All trials, in the order in which they started.
+    """
+
+    best: LeapTS
+    validation: float
+    trials: tuple[Trial, ...]
+
+    def to_toml(self) -> str:
+        """Return the best options as a file for `leapts fit --config`."""
+        usual = LeapTS(self.best.h).get_params()
+        params = self.best.plain_params()
+        unnamed = ("alias", "pad_short")
+        changed = {name: value for name, value in params.items() if value != usual[name] and name not in unnamed}
+        tables: dict[str, dict[str, Any]] = {
+            name: _without_none(changed.pop(name)) for name in ("model", "training") if name in changed
+        }
+        if "batch_size" in changed:  # the command line has no option for it
+            tables["training"] = {**tables.get("training", {}), "batch_size": changed.pop("batch_size")}
+        names = {"random_seed": "seed"}
+        flat = {names.get(name, name).replace("_", "-"): value for name, value in changed.items()}
+        return tomli_w.dumps({"horizon": params["h"], **flat, **tables})
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    """Leave out options that are None, which TOML cannot express."""
+    kept = {name: value for name, value in table.items() if value is not None}
+    return {name: _without_none(value) if isinstance(value, dict) else value for name, value in kept.items()}
+
+
+def tune(
+    model: LeapTS,
+    df: Any,
+    trials: int = 20,
+    *,
+    study: str | Path | None = None,
+    progress: Progress | None = None,
+    on_trial: Callable[[int], None] | None = None,
+    engine: Engine | None = None,
+) -> Tuned:
+    """Search for the options with the lowest validation error.
+
+    Args:
+        model: The model to tune, which is not changed: its given options stay, the others are searched.
+        df: The data, as for `fit`.
+        trials: Number of trials, with those that the study already holds.
+        study: A SQLite file that stores the trials, to resume from; by default nothing is stored.
+        progress: Called after every training step in this process.
+        on_trial: Called with the number of each trial before it starts, from 1.
+        engine: Runs the trials, such as `leapts.integrations.ray.tuning.RayEngine`; by default this process does.
+
+    Raises:
+        ConfigError: When no steps can be held out for validation, or the study has other data or options.
+    """
+    optuna = _optuna()
+    if trials < 1:
+        raise ConfigError(f"trials={trials}: the number of trials must be at least 1")
+    panel = model.read(df)
+    space = Space.of(model.checked(), panel)
+    with _quiet(optuna), _storage(optuna, study) as storage:
+        search = _Search(optuna, _opened(optuna, storage, study, space), space)
+        search.run(engine or LocalEngine(progress), panel, trials, on_trial)
+        finished = search.finished()
+        if not any(trial.state is optuna.trial.TrialState.COMPLETE for trial in finished):
+            raise TrainingError("all trials diverged; check the data for extreme values, or allow more trials")
+        return Tuned(
+            best=space.forecaster(search.study.best_trial.params),
+            validation=float(search.study.best_value),
+            trials=tuple(_trial(optuna, number, trial) for number, trial in enumerate(finished, start=1)),
+        )
+
+
+class _Running:
+    """An unfinished trial."""
+
+    def __init__(self, trial: Any) -> None:
+        self.trial = trial
+        self.checks = 0
+
+    def record(self, error: float) -> None:
+        """Record the error of the next validation check."""
+        self.trial.report(error, self.checks)
+        self.checks += 1
+
+    def should_prune(self, error: float) -> bool:
+        """Record an error, and say whether most other trials were better at this check."""
+        self.record(error)
+        return bool(self.trial.should_prune())
+
+
+class _Search:
+    """A study and its unfinished trials."""
+
+    def __init__(self, optuna: Any, study: Any, space: Space) -> None:
+        self.optuna, self.study, self.space = optuna, study, space
+        self.running: dict[int, _Running] = {}
+
+    def run(self, engine: Engine, panel: Panel, trials: int, on_trial: Callable[[int], None] | None) -> None:
+        """Run trials until `trials` are finished; an interruption marks unfinished ones as failed."""
+        candidates = self._candidates(trials, on_trial or (lambda _: None))
+        try:
+            with closing(engine(panel, candidates)) as outcomes:
+                for outcome in outcomes:
+                    self._end(outcome)
+        except BaseException:
+            for number in self.running:
+                self.study.tell(number, state=self.optuna.trial.TrialState.FAIL)
+            raise
+
+    def finished(self) -> list[Any]:
+        """Return the complete and pruned trials."""
+        states = self.optuna.trial.TrialState
+        finished: list[Any] = self.study.get_trials(deepcopy=False, states=[states.COMPLETE, states.PRUNED])
+        return finished
+
+    def _candidates(self, trials: int, on_trial: Callable[[int], None]) -> Iterator[Candidate]:
+        while (begun := len(self.finished()) + len(self.running)) < trials:
+            on_trial(begun + 1)
+            # Each trial has its own seed, so that proposals do not depend on interruptions.
+            seed = _seed(self.space.model.random_seed, begun)
+            self.study.sampler = self.optuna.samplers.TPESampler(seed=seed, n_startup_trials=6)
+            if begun == 0:
+                self.study.enqueue_trial(self.space.defaults, skip_if_exists=False)
+            trial = self.study.ask()
+            running = self.running[trial.number] = _Running(trial)
+            yield Candidate(trial.number, self.space.forecaster(self.space.proposal(trial)), running.should_prune)
+
+    def _end(self, outcome: Outcome) -> None:
+        running = self.running[outcome.number]
+        for error in outcome.checks[running.checks :]:
+            running.record(error)
+        if outcome.diverged:
+            running.trial.set_user_attr(_DIVERGED, True)
+        if outcome.validation is None:
+            self.study.tell(outcome.number, state=self.optuna.trial.TrialState.PRUNED)
+        else:
+            self.study.tell(outcome.number, outcome.validation)
+        del self.running[outcome.number]
+
+
+def _seed(seed: int, trial: int) -> int:
+    return int.from_bytes(hashlib.blake2b(repr((seed, trial)).encode(), digest_size=4).digest(), "big")
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError as error:
+        raise ImportError("tuning needs: pip install 'leapts[tune]'") from error
+    return optuna
+
+
+@contextmanager
+def _quiet(optuna: Any) -> Iterator[None]:
+    """Turn off the messages of Optuna for every trial."""
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(level)
+
+
+@contextmanager
+def _storage(optuna: Any, path: str | Path | None) -> Iterator[Any]:
+    """Open the SQLite file of a study and close it afterwards; without a path, yield None.
+
+    The file is opened by its path: in a database URL, a question mark in its name would start options.
+    """
+    if path is not None and not Path(path).parent.is_dir():
+        raise ConfigError(f"the folder {Path(path).parent} does not exist; make it first")
+    if path is not None and Path(path).exists() and not Path(path).read_bytes()[:16].startswith(b"SQLite format 3"):
+        raise ConfigError(f"{path} is not an SQLite file; choose another name for the study")
+    if path is None:
+        yield None
+        return
+    from sqlalchemy.exc import SQLAlchemyError  # which optuna brings along
+
+    opened = partial(sqlite3.connect, Path(path), check_same_thread=False)
+    try:
+        storage = optuna.storages.RDBStorage("sqlite:///study", engine_kwargs={"creator": opened})
+    except SQLAlchemyError as error:
+        why = getattr(error, "orig", None) or error
+        raise ConfigError(f"{path} cannot be used as a study ({why}); choose another file, or remove it") from error
+    try:
+        yield storage
+    finally:
+        storage.remove_session()
+        storage.engine.dispose()
+
+
+def _opened(optuna: Any, storage: Any, path: str | Path | None, space: Space) -> Any:
+    """Create the study, or load it from its file."""
+    search = optuna.create_study(
+        study_name=_STUDY,
+        storage=storage,
+        pruner=optuna.pruners.MedianPruner(_TRIALS_BEFORE_PRUNING, _CHECKS_BEFORE_PRUNING),
+        direction="minimize",
+        load_if_exists=True,
+    )
+    known = search.user_attrs.get(_FINGERPRINT, space.fingerprint)
+    if known != space.fingerprint:
+        raise ConfigError(f"{path}: the study was made with other data or options; choose another file, or remove it")
+    search.set_user_attr(_FINGERPRINT, space.fingerprint)
+    for trial in search.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
+        # Its process was killed.
+        search.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+    return search
+
+
+def _trial(optuna: Any, number: int, trial: Any) -> Trial:
+    if trial.user_attrs.get(_DIVERGED):
+        return Trial(number, dict(trial.params), None, pruned=False)
+    pruned = trial.state is optuna.trial.TrialState.PRUNED
+    best = min(trial.intermediate_values.values(), default=None) if pruned else float(trial.value)
+    return Trial(number, dict(trial.params), best, pruned)

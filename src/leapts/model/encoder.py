@@ -1,0 +1,67 @@
+"""The encoder: from a normalized look-back to a latent vector, with optional mixing of series."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from leapts.model.layers import Mlp, hardswish
+
+Latent = Float[Tensor, "series batch hidden"]
+
+
+class Encoder(nn.Module):
+    """Encodes the look-back of every series by one MLP, adds series embeddings, and mixes the series."""
+
+    def __init__(self, *, lookback: int, hidden: int, layers: int, identity: nn.Module, mixer: nn.Module) -> None:
+        super().__init__()
+        self.mlp = Mlp(lookback, hidden, layers=layers)
+        self.identity = identity  # the series embedding; its name is part of saved models
+        self.mixer = mixer
+
+    def forward(self, history: Float[Tensor, "series batch lookback"]) -> Latent:
+        """Compute the latent vector of every series of every window."""
+        latent: Tensor = self.mixer(self.identity(self.mlp(history)))
+        return latent
+
+
+class SeriesEmbedding(nn.Module):
+    """Adds a learned vector for each series, so that series with equal windows can differ in forecast."""
+
+    def __init__(self, n_series: int, hidden: int) -> None:
+        super().__init__()
+        self.vectors = nn.Parameter(torch.empty(n_series, 1, hidden).normal_(std=0.02))
+
+    def forward(self, latent: Latent) -> Latent:
+        """Add the vector of each series."""
+        return latent + self.vectors
+
+
+class MlpMixer(nn.Module):
+    """Mixes series by a two-layer MLP over all of them, at a cost of 2 x series x rank for each latent value."""
+
+    def __init__(self, n_series: int, *, rank: int) -> None:
+        super().__init__()
+        self.gather = nn.Linear(n_series, rank)
+        self.scatter = nn.Linear(rank, n_series)
+
+    def forward(self, latent: Latent) -> Latent:
+        """Add to every series a learned function of all series."""
+        columns = latent.flatten(1)
+        shared = hardswish(torch.addmm(self.gather.bias.unsqueeze(1), self.gather.weight, columns))
+        mixed = torch.addmm(self.scatter.bias.unsqueeze(1), self.scatter.weight, shared)
+        return latent + mixed.view_as(latent)
+
+
+class PooledMixer(nn.Module):
+    """Mixes series by way of their mean: linear in their number, and independent of their order."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.own = nn.Linear(hidden, hidden)
+        self.pooled = nn.Linear(hidden, hidden, bias=False)
+        self.out = nn.Linear(hidden, hidden)
+
+    def forward(self, latent: Latent) -> Latent:
+        """Add to every series a learned function of itself and of the mean of all series."""
+        mixed: Tensor = self.out(hardswish(self.own(latent) + self.pooled(latent.mean(0, keepdim=True))))
+        return latent + mixed

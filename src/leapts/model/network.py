@@ -1,0 +1,213 @@
+"""The LeapTS network: normalize, encode, forecast coarsely, schedule leaps, fuse, restore."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from leapts.errors import ShapeError
+from leapts.model.control import Segment
+from leapts.model.encoder import Encoder
+from leapts.model.inference import inference_copy
+from leapts.model.normalization import Normalization
+from leapts.model.rollout import Rollout
+from leapts.model.schedulers import Hidden, NoiseSource, draw_noise
+from leapts.model.trace import ScheduleTrace, TraceRecorder
+
+History = Float[Tensor, "batch series lookback"]
+Outputs = Float[Tensor, "batch series outputs"]
+Execution = Literal["dense", "sparse"]
+# Each includes the one before: starts and lengths of leaps, contributions to changes of state, the states themselves.
+Record = Literal["nothing", "schedule", "leaps", "states"]
+
+
+class RunOptions(NamedTuple):
+    """How a forward pass runs: noise to explore with, execution, and values to record."""
+
+    noise: NoiseSource | None = None
+    execution: Execution = "sparse"
+    record: Record = "nothing"
+
+
+class Fused(NamedTuple):
+    """The final forecast in normalized units, and its trace if recorded."""
+
+    values: Segment
+    trace: ScheduleTrace | None
+
+
+class GatedFusion(nn.Module):
+    """Adds the rollout, weighted by a learned gate between 0 and 1."""
+
+    def __init__(self, rollout: Rollout) -> None:
+        super().__init__()
+        self.state_size = rollout.hidden
+        self.rollout = rollout
+        self.gate_logit = nn.Parameter(torch.zeros(()))
+
+    @property
+    def gate(self) -> Float[Tensor, ""]:
+        """Return the weight of the rollout."""
+        return torch.sigmoid(self.gate_logit)
+
+    def forward(self, coarse: Segment, first: Hidden, sizes: Sequence[int], options: RunOptions) -> Fused:
+        """Compute coarse forecast + gate * rollout; `sizes` counts the rows of each cluster."""
+        scheduler, record = self.rollout.scheduler, options.record
+        noise = draw_noise(scheduler, first, options.noise)
+        recorder = None
+        if record != "nothing":
+            changes, states = record != "schedule", record == "states"
+            recorder = TraceRecorder(
+                scheduler.grid, scheduler.max_leaps, first, keep_changes=changes, keep_states=states
+            )
+        roll = self.rollout.sparse if options.execution == "sparse" else self.rollout.dense
+        scheduled = roll(first, sizes, noise, recorder)
+        return Fused(torch.addcmul(coarse, scheduled, self.gate), None if recorder is None else recorder.finish())
+
+
+class CoarseOnly(nn.Module):
+    """Returns the coarse forecast; there is no rollout and no trace."""
+
+    state_size = 0
+
+    def forward(self, coarse: Segment, first: Hidden, sizes: Sequence[int], options: RunOptions) -> Fused:  # noqa: ARG002
+        """Return the coarse forecast unchanged."""
+        return Fused(coarse, None)
+
+
+@dataclass(frozen=True)
+class WindowShape:
+    """The shape of a network's input and output.
+
+    Without `n_series` the network is channel independent and takes any number of series. A step of the horizon has one
+    output, or several for quantiles or the parameters of a distribution: side by side, step after step.
+    """
+
+    lookback: int
+    horizon: int
+    n_series: int | None
+    outputs_per_step: int = 1
+
+    @property
+    def outputs(self) -> int:
+        """Count the outputs of a forecast of one series."""
+        return self.horizon * self.outputs_per_step
+
+    def check(self, history: Tensor) -> None:
+        """Raise a ShapeError if a history does not have this shape."""
+        if history.dim() == 3 and history.shape[2] == self.lookback and self.n_series in (None, history.shape[1]):
+            return
+        raise ShapeError(
+            f"the history has shape {tuple(history.shape)}, but this model takes "
+            f"[batch, series = {self.n_series or 'any'}, look-back = {self.lookback}]"
+        )
+
+
+class Forecast(NamedTuple):
+    """A forecast, with its coarse forecast and its trace if recorded."""
+
+    values: Outputs
+    coarse: Outputs | None
+    trace: ScheduleTrace | None  # also none without a scheduler
+
+
+class LeapTSModel(nn.Module):
+    """The network; `leapts.model.build` makes its parts.
+
+    Inside, series come before the batch: mixing series is then one matrix product, and the rows of a cluster are
+    adjacent.
+    """
+
+    def __init__(
+        self,
+        shape: WindowShape,
+        *,
+        hidden: int,
+        normalization: Normalization,
+        encoder: Encoder,
+        fusion: GatedFusion | CoarseOnly,
+        clusters: tuple[int, ...] | None = None,
+    ) -> None:
+        super().__init__()
+        self.shape = shape
+        self.normalization = normalization
+        self.encoder = encoder
+        self.head = nn.Linear(hidden, shape.outputs + fusion.state_size)  # the coarse forecast and the first state
+        self.fusion = fusion
+        self.layout = _ClusterLayout(clusters)
+
+    def forward(self, history: History, generator: NoiseSource | None = None) -> Outputs:
+        """Forecast by the dense execution, for training and export; a generator makes it explore."""
+        return self._run(history, RunOptions(generator, "dense")).values
+
+    @torch.no_grad()
+    def snapshot(self) -> "LeapTSModel":
+        """Make an inference copy to keep, which saves making one in every forecast."""
+        return inference_copy(copy.deepcopy(self))
+
+    @torch.inference_mode()
+    def forecast(
+        self,
+        history: History,
+        generator: Generator | None = None,
+        *,
+        execution: Execution = "sparse",
+        record: Record = "nothing",
+    ) -> Forecast:
+        """Forecast without gradients, and record the trace if asked for."""
+        model = inference_copy(self) if execution == "sparse" else self
+        return model._run(history, RunOptions(generator, execution, record))
+
+    def traced(self, history: History) -> Forecast:
+        """Forecast by the dense execution with its schedule, for export."""
+        return self._run(history, RunOptions(None, "dense", "schedule"))
+
+    def _run(self, history: Tensor, options: RunOptions) -> Forecast:
+        self.shape.check(history)
+        batch, n_series, _ = history.shape
+        window = self.normalization(history.transpose(0, 1))
+        latent = self.layout.sort(self.encoder(window.values))
+        coarse, first = self.head(latent.flatten(0, 1)).split([self.shape.outputs, self.fusion.state_size], 1)
+        fused = self.fusion(coarse, first, self.layout.sizes(n_series, batch), options)
+
+        def by_series(rows: Tensor) -> Tensor:
+            return self.layout.unsort(rows.unflatten(0, (n_series, batch)))
+
+        values = window.restore(by_series(fused.values)).transpose(0, 1)
+        if options.record == "nothing":
+            return Forecast(values, None, None)
+        return Forecast(
+            values,
+            window.restore(by_series(coarse)).transpose(0, 1),
+            None if fused.trace is None else fused.trace.arranged(lambda x: by_series(x).transpose(0, 1)),
+        )
+
+
+class _ClusterLayout(nn.Module):
+    """Sorts series by cluster, and back."""
+
+    def __init__(self, clusters: tuple[int, ...] | None) -> None:
+        super().__init__()
+        self.order: Tensor | None
+        self.position: Tensor | None
+        order = None if clusters is None else torch.tensor(clusters).argsort(stable=True)
+        self.register_buffer("order", order, persistent=False)
+        self.register_buffer("position", None if order is None else order.argsort(), persistent=False)
+        # On the CPU also for a model on the meta device, whose tensors have no values.
+        self.counts = None if clusters is None else torch.bincount(torch.tensor(clusters, device="cpu")).tolist()
+
+    def sort(self, x: Float[Tensor, "series ..."]) -> Float[Tensor, "series ..."]:
+        """Sort series by cluster."""
+        return x if self.order is None else x.index_select(0, self.order)
+
+    def unsort(self, x: Tensor) -> Tensor:
+        """Restore the order of the data."""
+        return x if self.position is None else x.index_select(0, self.position)
+
+    def sizes(self, n_series: int, batch: int) -> list[int]:
+        """Count the rows of each cluster."""
+        return [count * batch for count in (self.counts or [n_series])]

@@ -1,0 +1,61 @@
+"""Reversible instance normalization: each window is centered and scaled, and the forecast mapped back."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+# A constant window normalizes to zero instead of NaN. In units of the standardized series, which the network is fed.
+_MIN_STANDARD_DEVIATION = 3e-3
+
+History = Float[Tensor, "*rows lookback"]
+
+
+class NormalizedWindow(NamedTuple):
+    """A normalized window, with the center and scale that restore it."""
+
+    values: Float[Tensor, "*rows lookback"]
+    center: Float[Tensor, "*rows 1"]
+    scale: Float[Tensor, "*rows 1"]
+
+    def restore(self, forecast: Float[Tensor, "*rows outputs"]) -> Float[Tensor, "*rows outputs"]:
+        """Map a forecast back to the units of the window."""
+        return (forecast * self.scale).add_(self.center)
+
+
+Normalization = Callable[[Tensor], NormalizedWindow]
+
+
+def by_mean(history: History) -> NormalizedWindow:
+    """Subtract the mean, for mean-reverting series, and divide by the standard deviation."""
+    mean = history.mean(-1, keepdim=True)
+    centered = history - mean
+    scale = _standard_deviation(centered)
+    return NormalizedWindow(centered / scale, mean, scale)
+
+
+def by_last_value(history: History) -> NormalizedWindow:
+    """Subtract the last value, for random walks, and divide by the standard deviation."""
+    last = history[..., -1:]
+    scale = _standard_deviation(history - history.mean(-1, keepdim=True))
+    return NormalizedWindow((history - last) / scale, last, scale)
+
+
+def shifted(history: History) -> NormalizedWindow:
+    """Subtract the last value only; does not generalize to wider swings than those in training."""
+    last = history[..., -1:]
+    return NormalizedWindow(history - last, last, torch.ones_like(last))
+
+
+def unnormalized(history: History) -> NormalizedWindow:
+    """Keep the window unchanged, for bounded series whose absolute level matters."""
+    first = history[..., :1]
+    return NormalizedWindow(history, torch.zeros_like(first), torch.ones_like(first))
+
+
+def _standard_deviation(centered: History) -> Float[Tensor, "*rows 1"]:
+    # By way of the norm, which takes one pass over the window.
+    norm: Tensor = torch.linalg.vector_norm(centered, dim=-1, keepdim=True)
+    return torch.clamp(norm * centered.shape[-1] ** -0.5, min=_MIN_STANDARD_DEVIATION)

@@ -1,0 +1,348 @@
+"""Collect the contents of a report: forecasts from several cutoffs, their schedules and their errors."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from leapts.data.frequency import positions_of
+from leapts.data.panel import Panel
+from leapts.data.validation import require_length
+from leapts.errors import ConfigError, DataError
+from leapts.forecasting import LeapTS
+from leapts.forecasting.intervals import Level
+from leapts.forecasting.predictor import Fitted, PanelForecast
+from leapts.model.network import GatedFusion
+from leapts.model.scales import SCALE_NAMES
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Kind = Literal["new", "held out", "learned"]
+
+LEVELS: tuple[Level, ...] = (80, 95)
+MAX_SERIES = 500
+MAX_CUTOFFS, MIN_CUTOFFS = 12, 3
+_VALUES_ON_A_PAGE = 20_000  # forecast values of all series and cutoffs: about 300 kB
+NEVER_SEEN = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cutoff:
+    """Forecasts from one cutoff, of the series with enough history before it.
+
+    Attributes:
+        after: Steps of data after the cutoff, at the end of each series.
+        rows: Indices of these series in the report's panel.
+        forecast: Their forecasts with the trace.
+    """
+
+    after: int
+    rows: Integers
+    forecast: PanelForecast
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Errors:
+    """Absolute errors by step of the horizon, in standard deviations of each series.
+
+    Attributes:
+        kind: Whether the windows are new to the model, were held out of training, or were trained on.
+        windows: Number of windows.
+        final: Mean absolute error of the forecast at each step.
+        coarse: The same of the coarse forecast.
+        naive: The same of the naive forecast, which repeats the last value before the cutoff.
+        coverage: For each level, the share of values inside the interval at each step.
+    """
+
+    kind: Kind
+    windows: int
+    final: Floats
+    coarse: Floats
+    naive: Floats
+    coverage: dict[Level, Floats]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Schedules:
+    """Counts of leaps over all forecasts of a report.
+
+    Attributes:
+        leaps_of: Number of leaps of each scale.
+        steps_of: Number of steps of the horizon written at each scale.
+        forecasts_with: Number of forecasts by their number of leaps.
+        control: Mean share of the change of state that is due to the control signal.
+    """
+
+    leaps_of: dict[str, int]
+    steps_of: dict[str, int]
+    forecasts_with: dict[int, int]
+    control: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReportContents:
+    """Everything a report shows.
+
+    Attributes:
+        model: The fitted model.
+        panel: The last steps of the series shown, as far back as the first cutoff needs.
+        cutoffs: The cutoffs, oldest first.
+        unseen: For each series, how many of its last steps are later than the training data; `NEVER_SEEN` for a
+            series that was not in the training data.
+        held_out: Number of steps at the end of the training data that were held out for validation.
+        left_out: Number of series in the data that are not shown.
+        groups: For each series, the group whose intervals it uses.
+        widths: For each level, half the width of its interval by group and step, in standard deviations.
+    """
+
+    model: LeapTS
+    panel: Panel
+    cutoffs: tuple[Cutoff, ...]
+    unseen: Integers
+    held_out: int
+    left_out: int
+    groups: Integers
+    widths: dict[Level, Floats]
+
+    @property
+    def fitted(self) -> Fitted:
+        """Return the result of the fit."""
+        return self.model.fitted_
+
+    @property
+    def gate(self) -> float | None:
+        """Return the weight of the scheduling branch, or None without one."""
+        fusion = self.fitted.model.fusion
+        return fusion.gate.item() if isinstance(fusion, GatedFusion) else None
+
+    def actual(self, cutoff: Cutoff) -> Floats:
+        """Return the actual values after a cutoff, [its series, known steps], at most `h` steps."""
+        known = min(cutoff.after, self.fitted.config.h)
+        ends = self.panel.offsets[1:].numpy()[cutoff.rows]
+        actual: Floats = _array(self.panel.values)[(ends - cutoff.after)[:, None] + np.arange(known)]
+        return actual
+
+    def naive(self, cutoff: Cutoff) -> Floats:
+        """Return the naive forecast of each series: its last value before the cutoff, [its series, h]."""
+        history = cutoff.forecast.panel
+        last = _array(history.values[history.offsets[1:] - 1])
+        return last[:, None].repeat(self.fitted.config.h, axis=1)
+
+    def absolute_errors(self, cutoff: Cutoff, forecast: Tensor | Floats | None = None) -> Floats:
+        """Return absolute errors in standard deviations of each series, [its series, known steps].
+
+        Args:
+            cutoff: The cutoff.
+            forecast: The forecast to score, [its series, h]; by default the model's.
+        """
+        values, actual = _array(cutoff.forecast.values if forecast is None else forecast), self.actual(cutoff)
+        errors: Floats = np.abs(values[:, : actual.shape[1]] - actual) / _array(cutoff.forecast.scale)[:, None]
+        return errors
+
+    def kind_of(self, row: int, after: int) -> Kind:
+        """Say whether the window after a cutoff is new to the model, was held out, or was trained on."""
+        unseen = int(self.unseen[row])
+        if after <= unseen:
+            return "new"
+        return "held out" if after - unseen <= self.held_out else "learned"
+
+
+class _Scored(NamedTuple):
+    kind: Kind
+    group: int
+    final: Floats
+    coarse: Floats
+    naive: Floats
+
+
+def collect(
+    model: LeapTS,
+    data: Any,
+    *,
+    cutoffs: int | None = None,
+    step_size: int | None = None,
+    series: Sequence[str | int] | None = None,
+    max_series: int = MAX_SERIES,
+    level: Sequence[Level] = LEVELS,
+    most_series: int | None = None,
+) -> ReportContents:
+    """Forecast from the end of the data and from earlier cutoffs.
+
+    The windows after the earlier cutoffs are complete, so that the forecasts can be compared with actual values.
+
+    Args:
+        model: A fitted model.
+        data: A frame, a path, or a panel; of the fitted series or, for a model that allows it, of other series.
+        cutoffs: Number of cutoffs, with the end of the data; by default 3 to 12, fewer for more series.
+        step_size: Steps between cutoffs; by default the horizon.
+        series: The series to show; by default the first ones.
+        max_series: Maximum number of series to show.
+        level: Levels of the intervals in percent; levels that need more held-out windows than there are, are left out.
+        most_series: The old name of `max_series`.
+
+    Raises:
+        DataError: When the data cannot be used, or is too short for a single forecast.
+    """
+    if most_series is not None:
+        text = "most_series is now max_series; the old name goes with release 0.3"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        max_series = most_series
+    fitted, h = model.fitted_, model.fitted_.config.h
+    step = h if step_size is None else step_size
+    for name, value in (("cutoffs", cutoffs), ("step_size", step), ("max_series", max_series)):
+        if value is not None and value < 1:
+            raise ConfigError(f"{name}={value}: the value must be at least 1")
+    every = fitted.accepted(model.read(data))
+    names = tuple(every.series[:max_series] if series is None else dict.fromkeys(series))
+    if not names:
+        raise ConfigError("series=[] shows no series; name some, or leave series= out to show the first ones")
+    panel = every.select(names)
+    # A multivariate model needs all of its series, also those that are not shown.
+    source = every if fitted.is_multivariate else panel
+    count = cutoffs or max(MIN_CUTOFFS, min(MAX_CUTOFFS, _VALUES_ON_A_PAGE // (len(names) * h)))
+    complete = [h + step * number for number in reversed(range(count - 1))]
+    taken = _forecast_cutoffs(fitted, source, names, [*complete, 0])
+    shown = min(max(fitted.config.input_size, 2 * h), 4 * h)
+    used, groups = np.unique(fitted.score_groups(panel).numpy(), return_inverse=True)
+    return ReportContents(
+        model=model,
+        panel=panel.tail(shown + taken[0].after),
+        cutoffs=taken,
+        unseen=_unseen(fitted, panel.tail(taken[0].after + 1)),
+        held_out=int({pick.name: pick.value for pick in model.picked_}.get("val_size", model.val_size or 0)),
+        left_out=len(every) - len(panel),
+        groups=groups,
+        widths=_widths(fitted, level, used),
+    )
+
+
+def measure_errors(contents: ReportContents) -> Errors | None:
+    """Measure errors on new windows; without any, on held-out ones; else on those trained on.
+
+    Returns:
+        None when no window is complete.
+    """
+    rows = list(_scored(contents))
+    kinds: tuple[Kind, ...] = ("new", "held out", "learned")
+    for kind in kinds:
+        chosen = [row for row in rows if row.kind == kind]
+        if chosen:
+            final, groups = np.stack([row.final for row in chosen]), [row.group for row in chosen]
+            return Errors(
+                kind=kind,
+                windows=len(chosen),
+                final=final.mean(0),
+                coarse=np.mean([row.coarse for row in chosen], axis=0),
+                naive=np.mean([row.naive for row in chosen], axis=0),
+                coverage={level: (final <= widths[groups]).mean(0) for level, widths in contents.widths.items()},
+            )
+    return None
+
+
+def measure_schedules(contents: ReportContents) -> Schedules | None:
+    """Count the leaps of all forecasts; None for a model without a scheduling branch."""
+    leaps_of, steps_of, forecasts_with, shares = Counter[str](), Counter[str](), Counter[int](), []
+    for cutoff in contents.cutoffs:
+        trace = cutoff.forecast.trace
+        if trace is None:
+            return None
+        taken = trace.taken
+        for scale, length in zip(trace.scale[taken].tolist(), trace.length[taken].tolist(), strict=True):
+            leaps_of[trace.scale_names[scale]] += 1
+            steps_of[trace.scale_names[scale]] += length
+        forecasts_with.update(trace.leaps.tolist())
+        shares.append(trace.control_share[taken])
+    return Schedules(
+        leaps_of={name: leaps_of[name] for name in SCALE_NAMES},
+        steps_of={name: steps_of[name] for name in SCALE_NAMES},
+        forecasts_with={count: forecasts_with[count] for count in range(1, max(forecasts_with) + 1)},
+        control=float(torch.cat(shares).double().mean()),
+    )
+
+
+def _scored(contents: ReportContents) -> Iterator[_Scored]:
+    """Score every window that is complete."""
+    for cutoff in contents.cutoffs:
+        if cutoff.after < contents.fitted.config.h:
+            continue
+        final = contents.absolute_errors(cutoff)
+        coarse = final if cutoff.forecast.coarse is None else contents.absolute_errors(cutoff, cutoff.forecast.coarse)
+        naive = contents.absolute_errors(cutoff, contents.naive(cutoff))
+        for place, row in enumerate(cutoff.rows.tolist()):
+            kind, group = contents.kind_of(row, cutoff.after), int(contents.groups[row])
+            yield _Scored(kind, group, final[place], coarse[place], naive[place])
+
+
+def _forecast_cutoffs(
+    fitted: Fitted, panel: Panel, shown: tuple[str | int, ...], afters: Sequence[int]
+) -> tuple[Cutoff, ...]:
+    """Forecast from each cutoff the series with enough history before it."""
+    index = {name: number for number, name in enumerate(shown)}
+    needed = 1 if fitted.pad_short else fitted.config.input_size
+    taken = []
+    for after in afters:
+        enough = (panel.lengths - after >= needed).numpy()
+        if not enough.any() or (fitted.is_multivariate and not enough.all()):
+            continue
+        some = panel if enough.all() else panel.select([panel.series[place] for place in np.flatnonzero(enough)])
+        known = some.without_lookahead().head(-after) if after else some
+        forecast = _select(fitted.forecast(known, "leaps"), index)
+        rows = np.array([index[name] for name in forecast.panel.series], dtype=np.int64)
+        taken.append(Cutoff(after=after, rows=rows, forecast=forecast))
+    if not taken:
+        require_length(panel, needed, f"a forecast from a look-back of {needed}")
+        raise DataError(f"no series has the {needed} steps of history that a forecast needs; add earlier data")
+    return tuple(taken)
+
+
+def _select(forecast: PanelForecast, wanted: dict[str | int, int]) -> PanelForecast:
+    """Keep the forecasts of the wanted series."""
+    keep = torch.tensor([number for number, name in enumerate(forecast.panel.series) if name in wanted])
+    if len(keep) == len(forecast.panel):
+        return forecast
+
+    def some(values: Tensor) -> Tensor:
+        return values.index_select(0, keep)
+
+    return PanelForecast(
+        panel=forecast.panel.select([forecast.panel.series[number] for number in keep.tolist()]),
+        values=some(forecast.values),
+        coarse=None if forecast.coarse is None else some(forecast.coarse),
+        scale=some(forecast.scale),
+        trace=None if forecast.trace is None else forecast.trace.arranged(some),
+    )
+
+
+def _unseen(fitted: Fitted, panel: Panel) -> Integers:
+    """Count the steps of each series after the end of its training data.
+
+    The count is negative for a series that ends before its training data does.
+    """
+    fit_end = fitted.tail.last()
+    ends, timestamps, last = panel.offsets.numpy(), panel.timestamps(), panel.last()
+    unseen = np.full(len(panel), NEVER_SEEN, dtype=np.int64)
+    for row, place in enumerate(fitted.places_of(panel.series).tolist()):
+        if place < 0:
+            continue
+        unseen[row] = np.count_nonzero(timestamps[ends[row] : ends[row + 1]] > fit_end[place])
+        if last[row] < fit_end[place]:
+            # Counted from the first timestamp: daylight saving may have moved the last one.
+            both, first = np.stack([last[row], fit_end[place]]), np.repeat(panel.first[row], 2)
+            unseen[row] = -np.diff(positions_of(both, first, panel.freq, panel.timezone))[0]
+    return unseen
+
+
+def _widths(fitted: Fitted, level: Sequence[Level], groups: Integers) -> dict[Level, Floats]:
+    if (scores := fitted.scores) is None:
+        return {}
+    return {one: _array(scores.half_widths(one))[groups] for one in sorted(level) if scores.allow(one)}
+
+
+def _array(values: object) -> Floats:
+    return np.asarray(values, dtype=np.float64)

@@ -1,0 +1,303 @@
+"""Encode the contents of a report as compact JSON, and a trace as a table or a timeline.
+
+The values of a series are stored as integers: multiples of a power of ten near a thousandth of its standard deviation,
+counted from its median. A row of values is one string, which the page splits only when the row is shown, so that a page
+of thousands of forecasts opens at once.
+"""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leapts import __version__
+from leapts.data.frames import SUFFIXES, require_writable, write_frame
+from leapts.data.frequency import Timestamps, to_wall
+from leapts.data.scaling import FLAT
+from leapts.files import write_file
+from leapts.forecasting.trace_frame import leaps_of
+from leapts.model import ScheduleTrace
+from leapts.model.network import GatedFusion
+from leapts.model.scales import SCALE_NAMES
+from leapts.report.collect import (
+    NEVER_SEEN,
+    Cutoff,
+    Floats,
+    Integers,
+    ReportContents,
+    measure_errors,
+    measure_schedules,
+)
+
+TRACE_SUFFIXES = (*SUFFIXES, ".json")
+_RESOLUTION = 1000  # units in a standard deviation
+_MIN_SPREAD = 1e-290  # a thousandth of a smaller one is zero
+_MICROSECONDS_A_STEP = 1000  # a timeline shows a step of the horizon as a millisecond
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def encoded(contents: ReportContents) -> dict[str, Any]:
+    """Encode everything a page shows as plain values."""
+    fitted, panel = contents.fitted, contents.panel
+    clocks: list[list[int]] = []
+    return {
+        "version": __version__,
+        "h": contents.fitted.config.h,
+        "lookback": fitted.config.input_size,
+        "freq": str(panel.freq),
+        "dates": panel.first.dtype.kind == "M",
+        "scales": list(SCALE_NAMES),
+        "longest": _longest(contents),
+        "gate": None if contents.gate is None else round(contents.gate, 4),
+        "levels": list(contents.widths),
+        "widths": [
+            [[_short(width) for width in group] for group in widths.tolist()] for widths in contents.widths.values()
+        ],
+        "heldOut": contents.held_out,
+        "leftOut": contents.left_out,
+        "afters": [cutoff.after for cutoff in contents.cutoffs],
+        "series": _series(contents, clocks),
+        "clocks": clocks,
+        "model": _model(contents),
+    }
+
+
+def to_script_json(value: Any) -> str:
+    """Write JSON that is safe inside a script element: it cannot end the element or start another."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    # A lone surrogate in a name has no UTF-8 form; it is written as an escape.
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def write_trace(trace: Any, path: str | Path, *, escape_formulas: bool = False) -> Path:
+    """Write a trace as CSV or Parquet, or as a timeline if the name ends in `.json`.
+
+    Args:
+        trace: The trace returned by `LeapTS.predict`.
+        path: The file.
+        escape_formulas: As in `leapts.data.frames.csv_bytes`.
+
+    Raises:
+        DataError: When the name has another suffix, or the folder does not exist.
+    """
+    target = Path(path)
+    require_writable(target, TRACE_SUFFIXES)
+    if target.suffix != ".json":
+        return write_frame(leaps_of(trace).to_native(), target, escape_formulas=escape_formulas)
+    write_file(target, json.dumps(timeline(trace), ensure_ascii=False).encode("utf-8", "backslashreplace"))
+    return target
+
+
+def timeline(trace: Any) -> dict[str, Any]:
+    """Convert a trace to Chrome's trace format, for ui.perfetto.dev or chrome://tracing.
+
+    Each cutoff is a process, each series a track, each leap a slice. Both viewers read the file locally.
+
+    Args:
+        trace: The trace returned by `LeapTS.predict`, or a frame of it.
+    """
+    rows = leaps_of(trace)
+    id_col = rows.columns[0]
+    cutoffs: dict[object, int] = {}
+    series: dict[object, int] = {}
+    names: list[dict[str, Any]] = []
+    slices = []
+    for row in rows.iter_rows(named=True):
+        if row["cutoff"] not in cutoffs:
+            cutoffs[row["cutoff"]] = len(cutoffs) + 1
+            names.append(_label("process_name", f"cutoff {row['cutoff']}", cutoffs[row["cutoff"]], 0))
+        process = cutoffs[row["cutoff"]]
+        track = series.setdefault(row[id_col], len(series) + 1)
+        if row["leap"] == 0:
+            names.append(_label("thread_name", str(row[id_col]), process, track))
+        numbers = {name: float(row[name]) for name in ("p_short", "p_mid", "p_long", "control", "temporal")}
+        slices.append(
+            {
+                "name": f"{row['scale']} {row['length']}",
+                "cat": row["scale"],
+                "ph": "X",
+                "pid": process,
+                "tid": track,
+                "ts": int(row["start"]) * _MICROSECONDS_A_STEP,
+                "dur": int(row["length"]) * _MICROSECONDS_A_STEP,
+                "args": {"leap": int(row["leap"]), **numbers},
+            }
+        )
+    return {"traceEvents": [*names, *slices], "displayTimeUnit": "ms"}
+
+
+def _label(kind: str, name: str, process: int, track: int) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": process, "tid": track, "args": {"name": name}}
+
+
+def _longest(contents: ReportContents) -> list[int]:
+    """Return the maximum length of a leap of each scale; the last leap allowed may be longer."""
+    fusion, h = contents.fitted.model.fusion, contents.fitted.config.h
+    longest = list(fusion.rollout.scheduler.grid.longest) if isinstance(fusion, GatedFusion) else []
+    return [h] * (len(SCALE_NAMES) - len(longest)) + longest
+
+
+class _Grid:
+    """The unit of one series: a power of ten, counted from its median."""
+
+    def __init__(self, values: Floats, deviation: float) -> None:
+        size, spread = abs(float(values.mean())), float(values.std())
+        if spread <= FLAT * size:  # a constant history, up to rounding; its forecast may vary
+            spread = min(size or 1.0, deviation)
+        self.digits = -math.floor(math.log10(max(spread, _MIN_SPREAD) / _RESOLUTION))
+        self.unit = 10.0**-self.digits
+        self.middle = round(float(np.median(values)) / self.unit)
+
+    def row(self, values: Floats) -> str:
+        return self.differences(values - self.middle * self.unit)
+
+    def differences(self, values: Floats) -> str:
+        return " ".join(map(str, np.rint(values / self.unit).astype(np.int64).tolist()))
+
+
+def _series(contents: ReportContents, clocks: list[list[int]]) -> list[dict[str, Any]]:
+    panel = contents.panel
+    starts, values = panel.offsets.numpy(), panel.values.double().numpy()
+    timestamps = _wall_clock(panel.timestamps(), panel.timezone)
+    ahead = _wall_clock(panel.future_timestamps(contents.fitted.config.h), panel.timezone)
+    spreads = contents.fitted.scaler_for(panel).std.tolist()
+    known_clocks: dict[tuple[int, ...], int] = {}
+    grids, records = [], []
+    for row, name in enumerate(panel.series):
+        part = slice(starts[row], starts[row + 1])
+        clock = _clock(np.concatenate([timestamps[part], ahead[row]]))
+        grid = _Grid(values[part], spreads[row])
+        grids.append(grid)
+        unseen = int(contents.unseen[row])
+        records.append(
+            {
+                "name": str(name),
+                "digits": grid.digits,
+                "middle": grid.middle,
+                "values": grid.row(values[part]),
+                "clock": known_clocks.setdefault(clock, len(known_clocks)),
+                "unseen": None if unseen == NEVER_SEEN else unseen,
+                "group": int(contents.groups[row]),
+                **{field: [None] * len(contents.cutoffs) for field in ("scale", "final", "coarse", "leaps", "error")},
+            }
+        )
+    clocks.extend(list(clock) for clock in known_clocks)
+    for number, cutoff in enumerate(contents.cutoffs):
+        _add_forecasts(records, grids, contents, cutoff, number)
+    return records
+
+
+def _add_forecasts(
+    records: list[dict[str, Any]], grids: list[_Grid], contents: ReportContents, cutoff: Cutoff, number: int
+) -> None:
+    forecast = cutoff.forecast
+    final, scale = forecast.values.double().numpy(), forecast.scale.tolist()
+    coarse = None if forecast.coarse is None else forecast.coarse.double().numpy() - final
+    errors = contents.absolute_errors(cutoff)
+    leaps = None if forecast.trace is None else _leaps(forecast.trace)
+    for place, row in enumerate(cutoff.rows.tolist()):
+        record, grid = records[row], grids[row]
+        record["scale"][number] = _short(scale[place])
+        record["final"][number] = grid.row(final[place])
+        if coarse is not None and leaps is not None:
+            # Differences to the final forecast are small numbers, and short to write.
+            record["coarse"][number] = grid.differences(coarse[place])
+            record["leaps"][number] = leaps[place]
+        if errors.shape[1]:
+            record["error"][number] = _short(float(errors[place].mean()), 3)
+
+
+def _leaps(trace: ScheduleTrace) -> list[str]:
+    """Encode leaps: length, scale, probabilities in thousandths, control and temporal contribution."""
+    offset = len(SCALE_NAMES) - len(trace.scale_names)
+    absent = [0] * offset
+    chances = np.rint(trace.probabilities.numpy() * 1000).astype(np.int64).tolist()
+    lengths, scales = trace.length.tolist(), trace.scale.tolist()
+    control, temporal = trace.control.tolist(), trace.temporal.tolist()
+    rows = []
+    for row, count in enumerate(trace.leaps.tolist()):
+        leaps = (
+            (
+                lengths[row][leap],
+                scales[row][leap] + offset,
+                *absent,
+                *chances[row][leap],
+                _short(control[row][leap], 4),
+                _short(temporal[row][leap], 4),
+            )
+            for leap in range(count)
+        )
+        rows.append(";".join(" ".join(map(str, leap)) for leap in leaps))
+    return rows
+
+
+def _model(contents: ReportContents) -> dict[str, Any]:
+    fitted = contents.fitted
+    report, config = fitted.report, fitted.config
+    errors, schedules = measure_errors(contents), measure_schedules(contents)
+    return {
+        "parameters": sum(parameter.numel() for parameter in fitted.model.parameters()),
+        "training": {
+            "steps": report.steps,
+            "best": report.best_step,
+            "validation": report.best_validation,
+            "stoppedEarly": report.stopped_early,
+            "losses": [[step, _short(loss, 4)] for step, loss in report.losses],
+            "validations": [[step, _short(score, 4)] for step, score in report.validations],
+        },
+        "autoConfig": [[pick.name, str(pick.value), pick.reason] for pick in fitted.picks],
+        "options": [
+            ["scheduling", config.scheduling.kind],
+            ["state", config.state.kind],
+            ["hidden size", str(config.hidden_size)],
+            ["mixing between series", config.mixing.kind],
+            ["window normalization", config.normalization],
+            ["learning rate", f"{fitted.training.learning_rate:g}"],
+            ["batch size", str(fitted.training.batch_size)],
+            ["seed", str(fitted.training.random_seed)],
+        ],
+        "errors": None
+        if errors is None
+        else {
+            "kind": errors.kind,
+            "windows": errors.windows,
+            "final": [_short(value, 4) for value in errors.final],
+            "coarse": [_short(value, 4) for value in errors.coarse],
+            "naive": [_short(value, 4) for value in errors.naive],
+            "coverage": [[_short(value, 4) for value in errors.coverage[level]] for level in contents.widths],
+        },
+        "schedules": None
+        if schedules is None
+        else {
+            "leaps": [schedules.leaps_of[name] for name in SCALE_NAMES],
+            "steps": [schedules.steps_of[name] for name in SCALE_NAMES],
+            "counts": list(schedules.forecasts_with.items()),
+            "control": _short(schedules.control, 4),
+        },
+    }
+
+
+def _clock(timestamps: Integers) -> tuple[int, ...]:
+    """Encode timestamps as the first one and runs of equal gaps: gap, count, gap, count ..."""
+    gaps = np.diff(timestamps)
+    starts = np.flatnonzero(np.diff(gaps, prepend=gaps[0] - 1)) if len(gaps) else np.empty(0, dtype=np.int64)
+    lengths = np.diff(starts, append=len(gaps))
+    runs = np.stack([gaps[starts], lengths], axis=1) if len(gaps) else np.empty((0, 2), dtype=np.int64)
+    return (int(timestamps[0]), *runs.ravel().tolist())
+
+
+def _wall_clock(timestamps: Timestamps, timezone: str | None) -> Integers:
+    """Convert timestamps to milliseconds of local time; integer steps stay as they are."""
+    if timestamps.dtype.kind != "M":
+        return timestamps.astype(np.int64)
+    return to_wall(timestamps.ravel(), timezone).reshape(timestamps.shape).astype("datetime64[ms]").astype(np.int64)
+
+
+def _short(value: float, digits: int = 5) -> float | int:
+    """Round to `digits` significant digits; whole numbers become integers."""
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded

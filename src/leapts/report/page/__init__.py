@@ -1,0 +1,98 @@
+"""Write the report: one self-contained HTML file that needs neither a network nor a server.
+
+The content security policy of the page allows the style and scripts of this folder by their digests, and nothing else.
+Names and values are embedded as JSON and shown as text, so that they can never act as markup.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from leapts.files import write_file
+from leapts.forecasting import LeapTS
+from leapts.forecasting.intervals import Level
+from leapts.report.collect import LEVELS, MAX_SERIES, ReportContents, collect
+from leapts.report.encode import encoded, to_script_json
+
+_FOLDER = files("leapts.report.page")
+_SCRIPTS = ("data.js", "drawing.js", "chart.js", "lanes.js", "model.js", "app.js")
+
+
+def write_report(
+    model: LeapTS,
+    data: Any,
+    path: str | Path,
+    *,
+    title: str = "LeapTS report",
+    cutoffs: int | None = None,
+    step_size: int | None = None,
+    series: Sequence[str | int] | None = None,
+    max_series: int = MAX_SERIES,
+    level: Sequence[Level] = LEVELS,
+    most_series: int | None = None,
+) -> Path:
+    """Forecast from several cutoffs and write the report.
+
+    The options are those of `collect`; `most_series` is the old name of `max_series`.
+    """
+    contents = collect(
+        model,
+        data,
+        cutoffs=cutoffs,
+        step_size=step_size,
+        series=series,
+        max_series=max_series,
+        level=level,
+        most_series=most_series,
+    )
+    target = Path(path)
+    write_file(target, report_html(contents, title=title).encode())
+    return target
+
+
+def report_html(contents: ReportContents, *, title: str = "LeapTS report") -> str:
+    """Return the report as HTML."""
+    style, script = viewer_style(), viewer_script()
+    policy = (
+        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    page = (_FOLDER / "report.html").read_text(encoding="utf-8")
+    values = {
+        "policy": policy,
+        "title": escape(title.encode("utf-8", "backslashreplace").decode()),
+        "style": style,
+        "script": script,
+        "data": to_script_json(encoded(contents)),
+    }
+    return filled(page, values)
+
+
+def viewer_style() -> str:
+    """Return the style sheet of reports."""
+    return (_FOLDER / "report.css").read_text(encoding="utf-8")
+
+
+def viewer_script() -> str:
+    """Return the script of reports."""
+    parts = [(_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+
+
+def filled(page: str, values: Mapping[str, str]) -> str:
+    """Fill a template in one pass, so that inserted text is never read as a placeholder."""
+    head, *pieces = page.split("{{")
+    parts = [head]
+    for piece in pieces:
+        name, rest = piece.split("}}", 1)
+        parts += [values[name], rest]
+    return "".join(parts)
+
+
+def digest(text: str) -> str:
+    """Return the digest of an inline script or style for a content security policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,6 +1,0 @@
-"""The server: models behind HTTP, for programs and for people. Needs the extra `serve`."""
-
-from leapts.serve.extra import require_extra
-from leapts.serve.limits import Limits
-
-__all__ = ["Limits", "require_extra"]

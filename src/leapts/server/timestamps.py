@@ -1,0 +1,75 @@
+"""The timestamps of a forecast, from the last one of the history, as text."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from leapts.data.frequency import Timestamps, from_wall, future_timestamps
+from leapts.data.panel import Panel
+from leapts.errors import DataError
+from leapts.messages import quoted
+
+Timestamp = str | int
+_END = np.datetime64("9999-12-31")  # the last year that ISO 8601 spells without a sign
+_AS_ISO = "write it as 2024-01-31 or 2024-01-31T13:00:00"
+
+
+def future_texts(last: Timestamp, fitted: Panel, h: int) -> list[Timestamp]:
+    """The `h` timestamps after the last one of a history.
+
+    Args:
+        last: A timestamp in ISO 8601, or a step number, as the data of the fit have it.
+        fitted: The data of the fit, whose frequency, timezone and kind of timestamps it goes by.
+        h: The horizon.
+
+    Raises:
+        DataError: When it is no such timestamp, or does not lie on the frequency.
+    """
+    dates = fitted.first.dtype.kind == "M"
+    if isinstance(last, str) != dates:
+        wanted = f"a timestamp; {_AS_ISO}" if dates else "a step number; give a whole number"
+        raise DataError(f"the last timestamp is {quoted(last)}, and the model was fitted on {wanted}")
+    return list(_future(last, fitted.freq, fitted.timezone, fitted.style.has_dates, h))
+
+
+@lru_cache(maxsize=1024)
+def _future(last: Timestamp, freq: str | int, timezone: str | None, days: bool, h: int) -> tuple[Timestamp, ...]:
+    if isinstance(last, int):
+        if abs(last) > 2**53:
+            raise DataError(
+                f"the last timestamp is {last}, beyond the whole numbers JSON can tell apart; count from less"
+            )
+        return tuple(future_timestamps(np.array([last]), freq, h)[0].tolist())
+    try:
+        timestamps = future_timestamps(_parsed(last, timezone), freq, h, timezone)[0]
+        if (timestamps >= _END).any():
+            raise OverflowError
+        return _texts(timestamps, timezone, days)
+    except (OverflowError, pd.errors.OutOfBoundsDatetime):
+        raise DataError(f"{h} steps after {quoted(last)} the calendar ends; give an earlier stamp") from None
+
+
+def _parsed(last: str, timezone: str | None) -> Timestamps:
+    try:
+        timestamp = datetime.fromisoformat(last)
+    except ValueError:
+        raise DataError(f"the last timestamp is {quoted(last)}; {_AS_ISO}") from None
+    if timestamp.tzinfo is None:
+        return from_wall(np.array([timestamp], dtype="datetime64[us]"), timezone)
+    if timezone is None:
+        raise DataError(
+            f"the last timestamp is {quoted(last)}, and the model knows no time zones; leave the timezone out"
+        )
+    return np.array([timestamp.astimezone(UTC).replace(tzinfo=None)], dtype="datetime64[us]")
+
+
+def _texts(timestamps: Timestamps, timezone: str | None, days: bool) -> tuple[str, ...]:
+    if timezone is not None:
+        local = pd.DatetimeIndex(timestamps).tz_localize("UTC").tz_convert(timezone)
+        return tuple(timestamp.isoformat() for timestamp in local)
+    if days:
+        return tuple(np.datetime_as_string(timestamps, unit="D").tolist())
+    whole = bool((timestamps == timestamps.astype("datetime64[s]")).all())
+    return tuple(np.datetime_as_string(timestamps, unit="s" if whole else "us").tolist())

@@ -1,0 +1,66 @@
+"""What training knows between steps, apart from the weights and the optimiser."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from leapts.model import LeapTSModel
+
+
+@dataclass
+class TrainingReport:
+    """How training went."""
+
+    steps: int = 0
+    best_step: int = 0
+    best_validation: float | None = None
+    stopped_early: bool = False
+    losses: list[tuple[int, float]] = field(default_factory=list)  # step, mean loss since the look before
+    validations: list[tuple[int, float]] = field(default_factory=list)  # step, mean absolute error
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "TrainingReport":
+        """From plain values, as JSON holds them."""
+        pairs = {
+            name: [(int(step), float(value)) for step, value in values[name]] for name in ("losses", "validations")
+        }
+        return cls(**{**values, **pairs})
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+@dataclass
+class TrainingState:
+    """The report so far, the weights to fall back on, and what has happened since the last look."""
+
+    report: TrainingReport
+    kept: dict[str, Tensor]  # the best weights; without validation, those of the last look
+    checks_without_improvement: int = 0
+    losses_since_check: list[float] = field(default_factory=list)
+
+    @classmethod
+    def fresh(cls, model: LeapTSModel) -> "TrainingState":
+        """Before the first step."""
+        return cls(TrainingReport(), _copied(model))
+
+    def look(self, model: LeapTSModel, score: float | None, patience: int) -> None:
+        """Take stock: keep the weights if they are the best yet, and stop when there has been no better for long."""
+        report = self.report
+        report.losses.append((report.steps, sum(self.losses_since_check) / len(self.losses_since_check)))
+        self.losses_since_check.clear()
+        if score is not None:
+            report.validations.append((report.steps, score))
+        if score is None or report.best_validation is None or score < report.best_validation:
+            report.best_validation, report.best_step = score, report.steps
+            self.kept = _copied(model)
+            self.checks_without_improvement = 0
+        else:
+            self.checks_without_improvement += 1
+            report.stopped_early = 0 < patience <= self.checks_without_improvement
+
+
+def _copied(model: LeapTSModel) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
