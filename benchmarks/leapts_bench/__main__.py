@@ -1,15 +1,14 @@
-"""The command line.
+"""Command line of the benchmarks.
 
     python -m leapts_bench run SUITE [--workers 2] [--only DATASET ...] [--model NAME ...] [--seed N ...]
     python -m leapts_bench run SUITE --engine ray [--address ADDRESS]
     python -m leapts_bench status
     python -m leapts_bench table
     python -m leapts_bench search [DATASET ...]
-    python -m leapts_bench refine DATASET ...
-    python -m leapts_bench settle DATASET ...
+    python -m leapts_bench local-search DATASET ...
+    python -m leapts_bench final-selection DATASET ...
     python -m leapts_bench speed [POINT ...] [--threads 1 2]
     python -m leapts_bench serve [--soak SECONDS] [--examples N]
-    python -m leapts_bench resilience [CAMPAIGN ...] [--seconds N]
 
 The data sets are in the folder that `LEAPTS_DATA` names.
 """
@@ -20,26 +19,27 @@ from pathlib import Path
 
 import torch
 
-from leapts.data.catalogue import find, stored_file
-from leapts.data.loading import data_folder
+from leapts.datasets.catalogue import find, stored_file
+from leapts.datasets.loading import data_folder
 from leapts.errors import LeapTSError
-from leapts_bench import execution, recipes, results, tables
+from leapts_bench import execution, recipes, results
+from leapts_bench.baselines import BASELINES, is_available
 from leapts_bench.cluster import work_on_cluster
-from leapts_bench.peers import PEERS, is_available
-from leapts_bench.refinement import refine, settle
-from leapts_bench.runs import PeerDesign, parse_run
+from leapts_bench.local_search import final_selection, local_search
+from leapts_bench.runs import BaselineDesign, parse_run
 from leapts_bench.search import LOG, search
 from leapts_bench.serve import measure as measure_server
-from leapts_bench.serve_table import write_table
 from leapts_bench.speed import POINTS, Plan, measure
 from leapts_bench.suites import SUITES, entries
+from leapts_bench.tables import pages
+from leapts_bench.tables.serving import write_table
 
 _ROOT = Path(__file__).parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 1 when something failed."""
+    """Run the command; returns 1 when something failed."""
     torch.set_num_threads(1)
     options = _parser().parse_args(arguments)
     try:
@@ -49,19 +49,19 @@ def main(arguments: list[str] | None = None) -> int:
             case "status":
                 _status(options.results)
             case "table":
-                tables.write(options.results, options.out)
+                pages.write(options.results, options.out)
             case "speed":
                 plan = Plan(rounds=options.rounds, budget=options.budget, is_quick=options.quick)
                 measure(options.points or list(POINTS), options.threads, plan, options.results, tell=_tell)
-            case "search" | "refine" | "settle" as command:
-                look = {"search": search, "refine": refine, "settle": settle}[command]
+            case "search" | "local-search" | "final-selection" as command:
+                run_search = {"search": search, "local-search": local_search, "final-selection": final_selection}[
+                    command
+                ]
                 for dataset in options.dataset:
-                    look(dataset, options.results, tell=_tell)
+                    run_search(dataset, options.results, tell=_tell)
                 recipes.write(results.read(options.results / LOG))
             case "serve":
                 _serve(options)
-            case "resilience":
-                return _resilience(options)
             case _:  # one run, handed over by `run`
                 print(execution.work(parse_run(sys.stdin.read()), options.target))
     except (LeapTSError, ImportError) as error:
@@ -78,38 +78,32 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--workers", type=int, default=2, help="processes at a time, each with one thread")
     run.add_argument("--engine", choices=["local", "ray"], default="local", help="on this machine, or on a Ray cluster")
     run.add_argument("--address", help="of the Ray cluster; without it, one on this machine")
-    run.add_argument("--only", nargs="+", metavar="DATASET", help="these sets alone")
-    run.add_argument("--model", nargs="+", metavar="NAME", help="these models alone: LeapTS, or peers")
-    run.add_argument("--horizon", nargs="+", type=int, metavar="STEPS", help="these horizons alone")
-    run.add_argument("--seed", nargs="+", type=int, help="these seeds alone")
-    status = commands.add_parser("status", help="how much of each suite is done")
-    table = commands.add_parser("table", help="render the tables from the results, without any training")
-    table.add_argument("--out", type=Path, default=_ROOT / "docs" / "benchmarks.md")
+    run.add_argument("--only", nargs="+", metavar="DATASET", help="only these data sets")
+    run.add_argument("--model", nargs="+", metavar="NAME", help="only these models: LeapTS, or baselines")
+    run.add_argument("--horizon", nargs="+", type=int, metavar="STEPS", help="only these horizons")
+    run.add_argument("--seed", nargs="+", type=int, help="only these seeds")
+    status = commands.add_parser("status", help="show how many runs of each suite are done")
+    table = commands.add_parser("table", help="render the pages and charts from the results, without training")
+    table.add_argument("--out", type=Path, default=_ROOT / "docs", help="the documentation folder")
     look = commands.add_parser("search", help="search for recipes on validation windows")
-    look.add_argument("dataset", nargs="*", help="none: only write the recipes anew from the log")
-    near = commands.add_parser("refine", help="try the neighbours of recipes on several validation parts")
+    look.add_argument("dataset", nargs="*", help="without any: only rewrite the recipes from the log")
+    near = commands.add_parser("local-search", help="try neighbors of recipes on several validation parts")
     near.add_argument("dataset", nargs="+")
-    last = commands.add_parser("settle", help="try the finalists of a short set at all its horizons")
+    last = commands.add_parser("final-selection", help="compare the finalists of a short data set at all horizons")
     last.add_argument("dataset", nargs="+")
-    fast = commands.add_parser(
-        "speed", help="measure speed beside the peers; best on a machine with nothing else to do"
-    )
+    fast = commands.add_parser("speed", help="measure speed beside the baselines; on an idle machine")
     fast.add_argument("points", nargs="*", metavar="POINT", help=f"these alone: {', '.join(POINTS)}")
     fast.add_argument("--threads", nargs="+", type=int, default=[1, 2], help="numbers of threads, one after the other")
     fast.add_argument("--rounds", type=int, default=7, help="how often candidates take turns")
     fast.add_argument("--budget", type=float, default=300.0, help="seconds for each model in the race of training")
     fast.add_argument("--quick", action="store_true", help="small stand-ins, to see that it works; not for the page")
     load = commands.add_parser("serve", help="measure the server under load, beside an endpoint that does nothing")
-    load.add_argument("--seconds", type=int, default=4, help="of each load; 0: none, only write the table anew")
+    load.add_argument("--seconds", type=int, default=4, help="of each load; 0: only render the page")
     load.add_argument("--rounds", type=int, default=3, help="of each load")
     load.add_argument("--soak", type=int, default=0, metavar="SECONDS", help="of a long load, for the memory")
-    load.add_argument("--examples", type=int, default=0, help="requests made up for each operation of the description")
-    load.add_argument("--out", type=Path, default=_ROOT / "docs" / "serving.md")
-    hard = commands.add_parser("resilience", help="do the units of the campaigns that are not done, and write the page")
-    hard.add_argument("campaigns", nargs="*", metavar="CAMPAIGN", help="these alone, as the page names them")
-    hard.add_argument("--seconds", type=float, default=36_000, help="to stop after; 0: only write the page anew")
-    hard.add_argument("--out", type=Path, default=_ROOT / "docs" / "reliability.md")
-    for command in (run, status, table, look, near, last, fast, load, hard):
+    load.add_argument("--examples", type=int, default=0, help="generated requests for each operation of the API")
+    load.add_argument("--out", type=Path, default=_ROOT / "docs" / "benchmarks" / "serving.md")
+    for command in (run, status, table, look, near, last, fast, load):
         command.add_argument("--results", type=Path, default=_RESULTS, help="the folder of the results")
     work = commands.add_parser("work")
     work.add_argument("target", type=Path)
@@ -128,8 +122,8 @@ def _run(options: argparse.Namespace) -> int:
     missing = {name for name in dict.fromkeys(run.dataset for run in wanted) if not _is_here(name)}
     for name in sorted(missing):
         _tell(f"{name} is not in the data folder: its runs are left out")
-    peers = {run.model.name for run in wanted if isinstance(run.model, PeerDesign)}
-    elsewhere = {name for name in peers if name in PEERS and not is_available(name)}
+    peers = {run.model.name for run in wanted if isinstance(run.model, BaselineDesign)}
+    elsewhere = {name for name in peers if name in BASELINES and not is_available(name)}
     if elsewhere:
         _tell(f"left out without neuralforecast (pip install 'leapts[neural]'): {', '.join(sorted(elsewhere))}")
     runs = [run for run in wanted if run.dataset not in missing and run.model_name not in elsewhere]
@@ -154,16 +148,6 @@ def _serve(options: argparse.Namespace) -> None:
             tell=_tell,
         )
     write_table(options.results, options.out)
-
-
-def _resilience(options: argparse.Namespace) -> int:
-    # Here, because the campaigns bring the server's packages along, which no other command needs.
-    from leapts_bench.resilience.campaigns import work as work_campaigns
-    from leapts_bench.resilience.page import write_page
-
-    failed = work_campaigns(options.campaigns, options.results, seconds=options.seconds, tell=_tell)
-    write_page(options.results, options.out)
-    return int(failed > 0)
 
 
 def _is_here(name: str) -> bool:

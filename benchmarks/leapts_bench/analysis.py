@@ -5,8 +5,9 @@ from typing import get_args
 
 import numpy as np
 
-from leapts.analysis import (
-    MOST_ROWS,
+from leapts.errors import DataError
+from leapts.forecasting.analysis import (
+    MAX_ROWS,
     Floats,
     Lookbacks,
     Volatility,
@@ -17,7 +18,6 @@ from leapts.analysis import (
     spread_histories,
     trace_histories,
 )
-from leapts.errors import DataError
 from leapts_bench.fitting import Leaping
 from leapts_bench.m4 import M4Benchmark
 from leapts_bench.protocol import Benchmark
@@ -40,7 +40,7 @@ def analysed(dataset: str, data: Benchmark | M4Benchmark, predictor: Predictor) 
     windows, names = data.test(), data.split.test.series
     line: Line = {}
     if isinstance(predictor, Leaping) and predictor.leaps:
-        histories = spread_histories(windows, MOST_ROWS)
+        histories = spread_histories(windows, MAX_ROWS)
         for volatility in get_args(Volatility):
             traced = trace_histories(predictor.model, histories, names, volatility=volatility)
             line[volatility] = [asdict(one) for one in by_volatility(traced)]

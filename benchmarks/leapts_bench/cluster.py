@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from leapts.data.loading import FOLDER_VARIABLE
+from leapts.datasets.loading import FOLDER_VARIABLE
 from leapts_bench import execution
 from leapts_bench.runs import Run, parse_run
 
@@ -29,7 +29,7 @@ def work_on_cluster(runs: Sequence[Run], target: Path, *, address: str | None = 
     """
     import ray
 
-    from leapts.scaleout.with_ray import connected
+    from leapts.integrations.ray.forecast import connected
 
     waiting = execution.pending(runs, target)
     tell(f"{len(runs)} runs, {len(waiting)} to do")

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from leapts.data.borders import Split
-from leapts.data.catalogue import find
+from leapts.data.splits import Split
+from leapts.datasets.catalogue import find
 from leapts_bench import results
 from leapts_bench.analysis import analysed
 from leapts_bench.fitting import fit, refit
@@ -98,7 +98,7 @@ def opened(run: Run, cut: Cut | None = None) -> Benchmark | M4Benchmark:
 
 def description(run: Run) -> results.Line:
     """What every line says first: which run, and by which code. Asked before a run, for other code may come amid it."""
-    return {"key": run.key, "run": run.model_dump(mode="json"), "seed": run.seed, **results.provenance()}
+    return {"key": run.key, "run": run.description(), "seed": run.seed, **results.provenance()}
 
 
 def work(run: Run, target: Path) -> str:

@@ -9,14 +9,17 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from leapts.assembly import build_model
 from leapts.config import ModelConfig
-from leapts.core import LeapTSModel, cluster_variates
 from leapts.data.windows import AlignedWindows
-from leapts.training import Checkpoint, TrainingReport, WindowSource, train_taught
-from leapts_bench.peers import PeerModel, build_peer
-from leapts_bench.peers.quicker import quicken
-from leapts_bench.runs import LeapTSDesign, NaiveDesign, PeerDesign, Run
+from leapts.model import LeapTSModel, cluster_series
+from leapts.model.build import build_model
+from leapts.training.checkpoint import Checkpoint
+from leapts.training.distillation import train_with_distillation
+from leapts.training.early_stopping import TrainingReport
+from leapts.training.loop import WindowSource
+from leapts_bench.baselines import PeerModel, build_peer
+from leapts_bench.baselines.quicker import quicken
+from leapts_bench.runs import BaselineDesign, LeapTSDesign, NaiveDesign, Run
 from leapts_bench.scoring import Predicted, Predictor
 
 
@@ -142,7 +145,7 @@ def _trained(
     if steps is not None:
         config = config.model_copy(update={"max_steps": steps})
     # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
-    report = train_taught(
+    report = train_with_distillation(
         cast("LeapTSModel", model),
         lambda seed: cast("LeapTSModel", _built(run.model_copy(update={"seed": seed}), windows, variates)),
         windows,
@@ -160,7 +163,7 @@ def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel
         case LeapTSDesign():
             config = run.model.config(input_size=back, horizon=ahead, variates=variates)
             return build_model(config, seed=seed, clusters=_clusters(config, windows, seed))
-        case PeerDesign(name=name, options=options):
+        case BaselineDesign(name=name, options=options):
             peer = build_peer(name, options, input_size=back, horizon=ahead, variates=variates, seed=seed)
             quicken(peer)
             return peer
@@ -190,4 +193,4 @@ def _told(report: TrainingReport) -> dict[str, Any]:
 def _clusters(config: ModelConfig, windows: WindowSource, seed: int) -> tuple[int, ...] | None:
     if config.clusters == 1 or not isinstance(windows, AlignedWindows):
         return None
-    return tuple(cluster_variates(windows.matrix, config.clusters, Generator().manual_seed(seed)).tolist())
+    return tuple(cluster_series(windows.matrix, config.clusters, Generator().manual_seed(seed)).tolist())

@@ -12,14 +12,14 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from leapts.data.catalogue import Dataset, find
-from leapts.data.loading import load_dataset
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.data.splits import PanelSplit, split_by_sizes
 from leapts.data.windows import Windows
-from leapts.metrics import mase, naive_scale, smape
-from leapts.training import WindowSource
+from leapts.datasets.catalogue import Dataset, find
+from leapts.datasets.loading import load_dataset
+from leapts.forecasting.metrics import mase, naive_scale, smape
+from leapts.training.loop import WindowSource
 from leapts_bench.m4_windows import UNITS_OF_WINDOWS, with_repeated_starts, with_unknown_ends
 from leapts_bench.runs import Learning, Unit
 from leapts_bench.scoring import Predictor
@@ -120,7 +120,7 @@ class M4Benchmark:
     def _windows(
         self,
         values: Float[Tensor, " rows"],
-        offsets: Int64[Tensor, " borders"],
+        offsets: Int64[Tensor, " offsets"],
         *,
         step: int = 1,
         latest: int | None = None,
@@ -194,7 +194,7 @@ def _scaler(train: Panel, dataset: Dataset, unit: Unit, input_size: int) -> Scal
     scale = _naive_errors(train, 1)
     if unit == "owa":
         scale = _costs_of_owa(train.tail(input_size), _naive_errors(train, dataset.season))
-    return Scaler(fitted.mean, torch.where(scale > 0, scale, fitted.deviation))
+    return Scaler(fitted.mean, torch.where(scale > 0, scale, fitted.std))
 
 
 def _naive_errors(panel: Panel, season: int) -> Float64[Tensor, " series"]:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from leapts.data.windows import WindowBatch, Windows
-from leapts.training import WindowSource
+from leapts.training.loop import WindowSource
 from leapts_bench.runs import Unit
 from leapts_bench.scoring import Predicted, Predictor
 
@@ -33,7 +33,7 @@ class LevelWindows:
         """The windows of these numbers."""
         batch = self.windows.gather(index)
         unit = _unit_of_level(batch.history)
-        return WindowBatch(batch.history / unit, batch.future / unit)
+        return WindowBatch(batch.history / unit, batch.target / unit)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class LogWindows:
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
         """The windows of these numbers."""
         batch = self.windows.gather(index)
-        return WindowBatch(_logs(batch.history), _logs(batch.future))
+        return WindowBatch(_logs(batch.history), _logs(batch.target))
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def _logs(values: Float[Tensor, "batch variates steps"]) -> Float[Tensor, "batch
 
 
 def with_unknown_ends(
-    values: Float[Tensor, " rows"], offsets: Int64[Tensor, " borders"], steps: int
-) -> tuple[Float[Tensor, " more_rows"], Int64[Tensor, " borders"]]:
+    values: Float[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], steps: int
+) -> tuple[Float[Tensor, " more_rows"], Int64[Tensor, " offsets"]]:
     """The same series, each followed by so many steps that are not known, NaN."""
     lengths = offsets.diff()
     moved = offsets + steps * torch.arange(len(offsets))
@@ -93,8 +93,8 @@ def with_unknown_ends(
 
 
 def with_repeated_starts(
-    values: Float[Tensor, " rows"], offsets: Int64[Tensor, " borders"], steps: int
-) -> tuple[Float[Tensor, " more_rows"], Int64[Tensor, " borders"]]:
+    values: Float[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], steps: int
+) -> tuple[Float[Tensor, " more_rows"], Int64[Tensor, " offsets"]]:
     """The same series, each after its first value so many times."""
     series = torch.arange(len(offsets) - 1).repeat_interleave(offsets.diff() + steps)
     rows = torch.arange(len(series)) - steps * (series + 1)

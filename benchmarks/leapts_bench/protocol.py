@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from leapts.data.borders import Span, Split
-from leapts.data.catalogue import find
-from leapts.data.loading import load_dataset
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
-from leapts.data.splits import PanelSplit, split_at
+from leapts.data.splits import PanelSplit, Span, Split, split_at
 from leapts.data.windows import AlignedWindows
+from leapts.datasets.catalogue import find
+from leapts.datasets.loading import load_dataset
 from leapts.errors import DataError
 from leapts_bench.scoring import Predictor, Scores, score
 

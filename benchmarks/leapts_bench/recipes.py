@@ -1,6 +1,6 @@
-"""Recipes: the options each set is run with, chosen on validation windows and nothing else.
+"""Recipes: the options of each data set, chosen on validation windows alone.
 
-`recipes.toml` is made from the search log by `written`; nobody edits it.
+`recipes.toml` is written from the search log; do not edit it.
 """
 
 import statistics
@@ -20,21 +20,21 @@ from leapts_bench.runs import LeapTSDesign, Learning, Run
 
 FILE = Path(__file__).parent / "recipes.toml"
 
-# Lean forms: their width, and what each may cost on validation windows, against the form before it, to be the recipe.
-LEAN_FORMS = {64: 1.015, 32: 1.005}
-_LEAN_LEAPS = 2
+# Compact variants: hidden size, and the largest ratio of validation errors at which they replace the larger recipe.
+COMPACT_WIDTHS = {64: 1.015, 32: 1.005}
+_COMPACT_LEAPS = 2
 
 _HEADER = "# Made from the search log by `leapts_bench search`: the best on validation windows. Not to be edited.\n\n"
 
 
 class Recipe(Options):
-    """How a set is modelled and learned."""
+    """Model and training options of a data set."""
 
     model: LeapTSDesign = LeapTSDesign()
     training: Learning = Learning()
 
     def run(self, dataset: str, *, input_size: int, horizon: int, seed: int) -> Run:
-        """The recipe at a horizon."""
+        """Build the run of this recipe at a horizon."""
         return Run(
             dataset=dataset,
             horizon=horizon,
@@ -45,32 +45,32 @@ class Recipe(Options):
         )
 
     def changed(self, options: dict[str, Any]) -> "Recipe":
-        """The recipe with other options of the model, as an ablation wants."""
+        """Replace some model options, as in an ablation."""
         return Recipe(model=LeapTSDesign(options={**self.model.options, **options}), training=self.training)
 
-    def averaged(self, members: int) -> "Recipe":
-        """The mean of so many models of this recipe, which differ in their seeds."""
+    def ensemble(self, members: int) -> "Recipe":
+        """An ensemble of networks of this recipe with different seeds."""
         return Recipe(model=self.model.model_copy(update={"members": members}), training=self.training)
 
-    def taught(self, teachers: int) -> "Recipe":
-        """A model of this recipe that so many others of it teach."""
+    def distilled(self, teachers: int) -> "Recipe":
+        """A model of this recipe, trained with knowledge distillation."""
         return Recipe(model=self.model, training=self.training.model_copy(update={"teachers": teachers}))
 
-    def lean(self, width: int) -> "Recipe":
-        """The same at a fraction of the time: a state of at most so many numbers, and at most two leaps."""
+    def compact(self, width: int) -> "Recipe":
+        """The compact variant: a limited hidden size and at most two leaps."""
         options = self.model.options
-        scheduling = {**options.get("scheduling", {"kind": "hierarchical"}), "max_leaps": _LEAN_LEAPS}
+        scheduling = {**options.get("scheduling", {"kind": "hierarchical"}), "max_leaps": _COMPACT_LEAPS}
         return self.changed({"hidden_size": min(width, options.get("hidden_size", width)), "scheduling": scheduling})
 
 
-# Sets without a search of their own borrow from one of their kind.
-_KIN = {"Electricity": "Electricity7", "PEMS04": "SZ-taxi", "PEMS07": "SZ-taxi"}
+# Data sets without a search of their own use the recipe of a similar one.
+_FALLBACKS = {"Electricity": "Electricity7", "PEMS04": "SZ-taxi", "PEMS07": "SZ-taxi"}
 
 
 def recipe(dataset: str) -> Recipe:
-    """The recipe of a set; of its kin, or plain defaults, where none was searched for."""
+    """The recipe of a data set, its fallback recipe, or default options."""
     found = _recipes()
-    return found.get(dataset) or found.get(_KIN.get(dataset, "")) or Recipe()
+    return found.get(dataset) or found.get(_FALLBACKS.get(dataset, "")) or Recipe()
 
 
 def merit(line: Line) -> float:
@@ -90,7 +90,7 @@ def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
     """The best of each set: among those judged on the most validation parts, and of these by the most trials.
 
     On M4, among those judged by the weights at their end, where there are any.
-    Where lean forms of the best were tried too and cost next to nothing, the leanest is taken instead.
+    Where a compact variant of the best was tried and is nearly as good, the smallest one replaces it.
     """
     by_set: dict[str, list[Line]] = defaultdict(list)
     for line in trials:
@@ -99,7 +99,7 @@ def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
 
 
 def best_of(dataset: str, trials: Iterable[Line]) -> Recipe:
-    """The recipe with the smallest validation error, lean or not."""
+    """The recipe with the smallest validation error, compact or not."""
     return min(judged(line for line in trials if line["run"]["dataset"] == dataset), key=_rank).recipe
 
 
@@ -144,15 +144,15 @@ def judged(trials: Iterable[Line]) -> list[Judgement]:
 
 def _taken(judgements: Sequence[Judgement]) -> Judgement:
     taken = min(judgements, key=_rank)
-    for width, cost in LEAN_FORMS.items():
-        form = taken.recipe.lean(width)
-        lean = [other for other in judgements if other.recipe == form and _costs_at_most(cost, other, taken)]
-        taken = min(lean, key=_rank, default=taken)
+    for width, cost in COMPACT_WIDTHS.items():
+        form = taken.recipe.compact(width)
+        compact = [other for other in judgements if other.recipe == form and _costs_at_most(cost, other, taken)]
+        taken = min(compact, key=_rank, default=taken)
     return taken
 
 
-def _costs_at_most(cost: float, lean: Judgement, taken: Judgement) -> bool:
-    return lean.parts == taken.parts and lean.merit <= cost * taken.merit
+def _costs_at_most(cost: float, compact: Judgement, taken: Judgement) -> bool:
+    return compact.parts == taken.parts and compact.merit <= cost * taken.merit
 
 
 def _rank(judgement: Judgement) -> tuple[bool, int, int, float]:

@@ -1,7 +1,7 @@
-"""What a run is: a frozen description whose hash is its key.
+"""A benchmark run: a frozen description whose hash is its key.
 
-Two runs with one description are one run, in whatever suite they stand; so a description holds all that is chosen for
-a run, and nothing else. What the code settles for all runs is told by the commit that a result names.
+Two runs with the same description are one run, whichever suites contain them. A description holds every choice made for
+a run, and nothing else; what the code fixes for all runs is recorded by the commit in the result.
 """
 
 import hashlib
@@ -9,79 +9,94 @@ import json
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from leapts.config import ModelConfig, Options, RootOptions, Size, TrainingConfig
 
 _KEY_LENGTH = 16
 
-# The usual unit is a series' deviation, or the error of its naive forecast where series have levels of their own. That
-# of OWA, for the latter alone, is what costs as much of OWA in every series; the level is each window's own; logs count
-# errors in shares of the values themselves.
+# Names of model options in keys and results files, where they differ from today's.
+_STORED_NAMES = {"series_embedding": "variate_identity"}
+_NAMES_TODAY = {stored: today for today, stored in _STORED_NAMES.items()}
+
+# The unit of the training loss. usual: the standard deviation of a series, or the error of its naive forecast where
+# series have different levels; owa: weighted so that equal losses cost equal OWA (for the latter only); level: that
+# of each window; log: relative errors.
 Unit = Literal["usual", "owa", "level", "log"]
 
 
 class LeapTSDesign(Options):
-    """LeapTS with the options of its `ModelConfig`, apart from look-back, horizon and variates, which the run gives."""
+    """LeapTS with the options of `ModelConfig`, except look-back, horizon and number of series."""
 
     kind: Literal["leapts"] = "leapts"
-    options: dict[str, Any] = Field(default_factory=dict, description="of ModelConfig, where not its defaults")
-    # Left out of the description where there is one, so that runs of before there could be more keep their keys.
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="options of ModelConfig that are not its defaults"
+    )
+    # Left out of the description of a single model, so that the keys of earlier runs stay valid.
     members: Size = Field(
-        default=1, description="models with seeds of their own, whose mean is the forecast", exclude_if=lambda n: n == 1
+        default=1, description="networks of an ensemble, with different seeds", exclude_if=lambda n: n == 1
     )
 
+    @field_validator("options", mode="before")
+    @classmethod
+    def _named_as_today(cls, options: dict[str, Any]) -> dict[str, Any]:
+        return {_NAMES_TODAY.get(name, name): value for name, value in options.items()}
+
     def config(self, *, input_size: int, horizon: int, variates: int | None) -> ModelConfig:
-        """The model's full options for a window."""
+        """Build the full model options for a window."""
         return ModelConfig(**self.options, input_size=input_size, h=horizon, n_series=variates)
 
 
-class PeerDesign(Options):
-    """Another model under the same protocol."""
+class BaselineDesign(Options):
+    """A baseline under the same protocol."""
 
     kind: Literal["peer"] = "peer"
     name: str
-    options: dict[str, Any] = Field(default_factory=dict, description="of the peer's own")
+    options: dict[str, Any] = Field(default_factory=dict, description="options of the baseline")
 
 
 class NaiveDesign(Options):
-    """The last value, for every step ahead: what has nothing to learn, and a model should be better than."""
+    """The naive forecast: the last value, repeated for every step ahead."""
 
     kind: Literal["naive"] = "naive"
 
 
-Design = Annotated[LeapTSDesign | PeerDesign | NaiveDesign, Field(discriminator="kind")]
+Design = Annotated[LeapTSDesign | BaselineDesign | NaiveDesign, Field(discriminator="kind")]
 
 
 class Learning(Options):
-    """How a model learns, counted in epochs, because the number of windows depends on the data and the horizon."""
+    """Training options, counted in epochs: the number of windows depends on the data and the horizon."""
 
     epochs: Annotated[float, Field(gt=0)] = 8
-    batch_size: Size = Field(default=32, description="windows in a step, each with all variates")
+    batch_size: Size = Field(default=32, description="windows per step, each with all series")
     learning_rate: Annotated[float, Field(gt=0)] = 2e-3
     huber_delta: Annotated[float, Field(gt=0)] = 0.1
-    patience: Annotated[int, Field(ge=0)] = Field(default=0, description="looks without a better one; 0: never stop")
-    looks: Size = Field(default=16, description="looks at the validation windows over the whole course")
-    # Left out of the description where it is the usual one, so that runs of before it could be chosen keep their keys.
+    patience: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="validation checks without improvement before stopping; 0: never stop"
+    )
+    looks: Size = Field(default=16, description="validation checks over the whole training")
+    # Left out of the description where it is the default, so that the keys of earlier runs stay valid.
     unit: Unit = Field(
-        default="usual", description="what errors are counted in", exclude_if=lambda unit: unit == "usual"
+        default="usual", description="unit of the training loss", exclude_if=lambda unit: unit == "usual"
     )
     unfinished: bool = Field(
         default=False,
-        description="for M4, learn also from windows whose horizons go on after the ends of their series",
+        description="for M4, also train on windows whose horizon ends after the series",
         exclude_if=lambda unfinished: not unfinished,
     )
     short_histories: bool = Field(
         default=False,
-        description="for M4, learn also from windows with as little as a horizon of history, padded like short series",
+        description="for M4, also train on windows with at least one horizon of history, padded like short series",
         exclude_if=lambda short: not short,
     )
     teachers: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="models that teach, fitted first", exclude_if=lambda teachers: teachers == 0
+        default=0,
+        description="teachers of knowledge distillation, trained first",
+        exclude_if=lambda teachers: teachers == 0,
     )
 
     def config(self, windows: int, seed: int) -> TrainingConfig:
-        """The same in steps, for so many windows to learn from."""
+        """Convert to training options in steps, for a number of training windows."""
         steps = max(1, round(self.epochs * math.ceil(windows / self.batch_size)))
         return TrainingConfig(
             max_steps=steps,
@@ -96,7 +111,7 @@ class Learning(Options):
 
 
 class Run(RootOptions):
-    """One model fitted once to one set at one horizon."""
+    """One model, trained once on one data set at one horizon."""
 
     dataset: str
     horizon: Size
@@ -107,14 +122,22 @@ class Run(RootOptions):
 
     @property
     def key(self) -> str:
-        """The hash of the description: the same on every machine and in every version of Python."""
-        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        """Hash of the description; the same on every machine and in every version of Python."""
+        text = json.dumps(self.description(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
 
-    def members(self) -> "list[Run]":
-        """The models whose mean the run is, as runs of their own: itself, where it is one model.
+    def description(self) -> dict[str, Any]:
+        """All choices of the run as JSON, with options named as in keys and results files."""
+        found = self.model_dump(mode="json")
+        if isinstance(self.model, LeapTSDesign):
+            options = found["model"]["options"]
+            found["model"]["options"] = {_STORED_NAMES.get(name, name): value for name, value in options.items()}
+        return found
 
-        Members of the first seed have the seeds 1 to n, those of the second n + 1 to 2 n: no two runs share one.
+    def members(self) -> "list[Run]":
+        """List the members of an ensemble as runs of their own; a single model is its only member.
+
+        Members of the first seed have the seeds 1 to n, those of the second n + 1 to 2 n, and so on.
         """
         if not isinstance(self.model, LeapTSDesign) or self.model.members == 1:
             return [self]
@@ -124,13 +147,13 @@ class Run(RootOptions):
 
     @property
     def model_name(self) -> str:
-        """What the run fits."""
+        """Name of the model."""
         match self.model:
             case LeapTSDesign():
                 return "LeapTS"
             case NaiveDesign():
                 return "Naive"
-            case PeerDesign(name=name):
+            case BaselineDesign(name=name):
                 return name
 
     def __str__(self) -> str:
@@ -138,14 +161,14 @@ class Run(RootOptions):
 
 
 class AnalysisRun(Run):
-    """A run whose schedules and vectors are analysed on the test windows after its errors are taken.
+    """A run whose schedules and state vectors are analyzed on the test windows.
 
-    It has a key of its own: a run of the same description that only took the errors does not stand in for it.
+    It has its own key: a run of the same description without the analysis does not replace it.
     """
 
     purpose: Literal["analysis"]
 
 
 def parse_run(text: str) -> Run:
-    """A run from its JSON, of whichever kind it is."""
+    """Parse a run or an analysis run from JSON."""
     return (AnalysisRun if "purpose" in json.loads(text) else Run).model_validate_json(text)

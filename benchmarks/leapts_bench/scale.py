@@ -23,7 +23,7 @@ import pyarrow.parquet
 import torch
 
 from leapts import LeapTS
-from leapts.scaleout import PartitionForecaster
+from leapts.integrations.ray import PartitionForecaster
 from leapts_bench import results
 from leapts_bench.scale_document import write
 
@@ -32,13 +32,13 @@ RESULTS = ROOT / "benchmarks" / "results" / "scale.jsonl"
 DOCUMENT = ROOT / "docs" / "scale.md"
 
 HORIZON, LOOKBACK, STEPS, HIDDEN = 24, 96, 192, 64
-IMPORTS = "import leapts.scaleout"
+IMPORTS = "import leapts.integrations.ray"
 # In a process of its own. What getrusage gives as its peak would still be its parent's.
 MEMORY = """
 import re, sys
 from pathlib import Path
 import pyarrow.parquet
-from leapts.scaleout import PartitionForecaster
+from leapts.integrations.ray import PartitionForecaster
 peak = lambda: int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 forecaster = PartitionForecaster(sys.argv[1])
 forecaster.model
@@ -98,9 +98,9 @@ def _waves(series: int) -> pa.Table:
     luck = np.random.default_rng(1)
     steps = np.arange(STEPS)
     values = 10 + np.sin(steps / 12 * np.pi) + luck.normal(0, 0.3, (series, STEPS))
-    stamps = np.datetime64("2024-01-01", "us") + steps * np.timedelta64(1, "h")
+    timestamps = np.datetime64("2024-01-01", "us") + steps * np.timedelta64(1, "h")
     names = np.repeat(np.array([f"series-{number:08d}" for number in range(series)]), STEPS)
-    return pa.table({"unique_id": names, "ds": np.tile(stamps, series), "y": values.round(3).reshape(-1)})
+    return pa.table({"unique_id": names, "ds": np.tile(timestamps, series), "y": values.round(3).reshape(-1)})
 
 
 def _median(repeats: int, work: Callable[[], object]) -> float:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leapts.files import write_file
-from leapts.wording import counted
-from leapts_bench.markdown import table
+from leapts.messages import counted
 from leapts_bench.results import Line
+from leapts_bench.tables.markdown import table
 
 # The machine the plan is made for, and how long a day's forecasts may take.
 _CORES, _MEMORY, _NETWORK = 16, 64e9, 1.25e9  # bytes, bytes a second: 10 Gbit/s
@@ -178,7 +178,7 @@ machine while they run, which only a firewall can keep from others.
 In a program, `LeapTS.fit` joins a process group that is initialised already, by Ray Train
 ([examples/ray_training.py](../examples/ray_training.py)), Spark's TorchDistributor, or
 `torch.distributed.init_process_group("gloo")`: all processes call `fit` alike, and all end with the same model.
-`fit(workers=leapts.training.Alone())` keeps out of it.
+`fit(workers=leapts.training.distributed.SingleProcess())` keeps out of it.
 
 ## Forecast on a cluster
 
@@ -197,7 +197,7 @@ of them are there. Where rows are exchanged, there is a partition for every mill
 processor: give
 `--partitions` if the cluster may have another size when the command is given anew.
 
-Underneath is one function, `leapts.scaleout.predict_partition(table, model)`, from an Arrow table to an Arrow table.
+The function behind it is `leapts.integrations.ray.predict_partition(table, model)`: Arrow table in, Arrow table out.
 Spark runs it through `mapInArrow`: [examples/spark_forecast.py](../examples/spark_forecast.py), `pip install
 'leapts[spark]'`. A model that mixes its series forecasts them together and cannot be spread: fit it with
 `mixing.kind = "none"`.
@@ -247,7 +247,7 @@ series; then nothing is exchanged.
 **10 billion.** {large} for the hour without an exchange, {large_exchange} with one: by now it decides the bill.
 Then comes the storage: {large_bytes} read within the hour is {large_rate} a second, and {days} days of forecasts
 are {large_kept}. What would change: forecast only series that have new data; keep look-backs as packed float32
-arrays instead of rows with names and stamps, which leaves out the exchange and most of the checking; write
+arrays instead of rows with names and timestamps, which leaves out the exchange and most of the checking; write
 forecasts as float32; split the series among clusters that know nothing of each other, for nothing in a forecast
 needs another series.
 """

@@ -8,7 +8,7 @@ from jaxtyping import Float, Float64
 from torch import Tensor
 
 from leapts.data.scaling import Scaler
-from leapts.training import WindowSource
+from leapts.training.loop import WindowSource
 
 # So many rows (windows of single variates) go through a model at a time.
 _ROWS_AT_A_TIME = 8192
@@ -51,12 +51,12 @@ class Scores:
 
 def score(predictor: Predictor, windows: WindowSource, scaler: Scaler) -> Scores:
     """Score every window."""
-    deviation = scaler.deviation
+    deviation = scaler.std
     squared, absolute, leaps = [], [], []
     for index in torch.arange(len(windows)).split(max(1, _ROWS_AT_A_TIME // len(deviation))):
         batch = windows.gather(index)
         predicted = predictor.predict(batch.history)
-        error = (predicted.values - batch.future).double()
+        error = (predicted.values - batch.target).double()
         squared.append(error.square().mean(2))
         absolute.append(error.abs().mean(2))
         if predicted.leaps is not None:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from leapts.data.catalogue import Dataset, find
+from leapts.datasets.catalogue import Dataset, find
 from leapts_bench import results
 from leapts_bench.execution import Cut, trial
 from leapts_bench.m4 import Earlier
 from leapts_bench.protocol import folds
-from leapts_bench.recipes import LEAN_FORMS, Recipe, best_of, merit, recipe, validations
+from leapts_bench.recipes import COMPACT_WIDTHS, Recipe, best_of, merit, recipe, validations
 from leapts_bench.runs import LeapTSDesign, Learning, Run, Unit
 from leapts_bench.suites import TIMED_SETS, look_back_of
 
@@ -87,10 +87,10 @@ def search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
             survivors = [survivors[number] for _, number in best]
     if row.name in TIMED_SETS:
         winner = best_of(row.name, results.read(log))
-        for rung, width in enumerate(LEAN_FORMS, len(taken) + 1):
-            lean = winner.lean(width)
-            line = tried(lean.run(row.name, input_size=look_back, horizon=horizon, seed=1), cuts, rung, log)
-            tell(f"{row.name}, lean form of the best: {merit(line):.4f} {lean.model.options}")
+        for rung, width in enumerate(COMPACT_WIDTHS, len(taken) + 1):
+            compact = winner.compact(width)
+            line = tried(compact.run(row.name, input_size=look_back, horizon=horizon, seed=1), cuts, rung, log)
+            tell(f"{row.name}, compact variant of the best: {merit(line):.4f} {compact.model.options}")
 
 
 def is_short(row: Dataset) -> bool:
@@ -192,7 +192,7 @@ def _model(
         "encoder_layers": encoder_layers,
         "head_layers": head_layers,
         "normalization": normalization,
-        "variate_identity": mixing != "none",
+        "series_embedding": mixing != "none",
         "mixing": {"kind": mixing},
         "scheduling": {"kind": "hierarchical", "max_leaps": max_leaps},
     }

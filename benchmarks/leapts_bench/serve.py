@@ -24,7 +24,7 @@ import torch
 from leapts import LeapTS
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError
-from leapts.forecaster.arrays import ArrayForecaster
+from leapts.forecasting.arrays import ArrayForecaster
 from leapts_bench import results
 from leapts_bench.server_process import ServerProcess, server_process
 
@@ -92,7 +92,7 @@ def _bare(folder: Path, body: bytes) -> dict[str, Any]:
     """Forecasts a second without any server: the model alone on one window, and the array door on one and on 64."""
     fitted = LeapTS.load(folder).fitted_
     asked = json.loads(body)["series"]
-    door = ArrayForecaster(fitted, replayed=True)
+    door = ArrayForecaster(fitted)
     read = door.read([one["id"] for one in asked], np.array([one["values"] for one in asked]))
     window = torch.from_numpy(((read.tails - read.mean[:, None]) / read.scale[:, None]).astype(np.float32))[None]
     return {

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from leapts.data.catalogue import find
-from leapts_bench.peers import CHEAP, COSTLY, peer_run
+from leapts.datasets.catalogue import find
+from leapts_bench.baselines import CHEAP, COSTLY, baseline_run
 from leapts_bench.recipes import Recipe, recipe
 from leapts_bench.runs import AnalysisRun, Learning, NaiveDesign, Run
 
 FULL = "LeapTS"
-MEAN = "mean of four"
-TAUGHT = "taught by four"
-NAIVE = "last value"
+ENSEMBLE = "ensemble of four"
+DISTILLED = "distilled from four"
+NAIVE = "naive forecast"
 NO_SCHEDULING = "w/o scheduling branch"
 NO_HIGH_LEVEL = "w/o High-Level"
 MONTE_CARLO = "Monte Carlo"
@@ -130,24 +130,26 @@ def _main() -> Iterator[Entry]:
                 yield _entry(dataset, horizon, seed=seed)
 
 
-def _means() -> Iterator[Entry]:
+def _ensembles() -> Iterator[Entry]:
     """The paper's sets and the competition's again, each forecast the mean of several models of the recipe."""
     places = [
         (dataset, horizon, seed) for seed in SEEDS for dataset in PAPER_SETS for horizon in find(dataset).horizons
     ]
     places += [(entry.run.dataset, entry.run.horizon, 1) for entry in _m4()]
     for dataset, horizon, seed in places:
-        mean = recipe(dataset).averaged(MEMBERS)
-        yield Entry(MEAN, mean.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed))
+        mean = recipe(dataset).ensemble(MEMBERS)
+        yield Entry(ENSEMBLE, mean.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed))
 
 
-def _taught() -> Iterator[Entry]:
+def _distilled() -> Iterator[Entry]:
     """The paper's sets again, each forecast that of one model, which learned from the mean of four."""
     for seed in SEEDS:
         for dataset in PAPER_SETS:
-            taught = recipe(dataset).taught(MEMBERS)
+            taught = recipe(dataset).distilled(MEMBERS)
             for horizon in find(dataset).horizons:
-                yield Entry(TAUGHT, taught.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed))
+                yield Entry(
+                    DISTILLED, taught.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed)
+                )
 
 
 def _synthetic() -> Iterator[Entry]:
@@ -158,7 +160,7 @@ def _synthetic() -> Iterator[Entry]:
     for peers in (CHEAP, COSTLY):
         for dataset in reversed(SCENARIOS):
             for horizon in find(dataset).horizons:
-                yield from (_peer(name, dataset, horizon) for name in peers)
+                yield from (_baseline(name, dataset, horizon) for name in peers)
 
 
 def _long() -> Iterator[Entry]:
@@ -224,26 +226,26 @@ def _m4() -> Iterator[Entry]:
         yield _entry(dataset, find(dataset).horizons[0])
 
 
-def _peers() -> Iterator[Entry]:
+def _baselines() -> Iterator[Entry]:
     """Cheap peers everywhere first, then what the costly ones can do soon, then the rest of theirs."""
-    places = [(dataset, horizon) for dataset, horizons in _peer_places() for horizon in horizons]
+    places = [(dataset, horizon) for dataset, horizons in _baseline_places() for horizon in horizons]
     for dataset, horizon in places:
         yield _entry(dataset, horizon)
-        yield from (_peer(name, dataset, horizon) for name in CHEAP)
+        yield from (_baseline(name, dataset, horizon) for name in CHEAP)
     soon = [place for place in places if place[0] == "ILI" or place == ("ETTh1", 24)]
     for dataset, horizon in [*soon, *(place for place in places if place not in soon)]:
-        yield from (_peer(name, dataset, horizon) for name in COSTLY)
+        yield from (_baseline(name, dataset, horizon) for name in COSTLY)
 
 
-def _peer_places() -> Iterator[tuple[str, tuple[int, ...]]]:
+def _baseline_places() -> Iterator[tuple[str, tuple[int, ...]]]:
     yield from ((dataset, find(dataset).horizons) for dataset in ("ILI", "Exchange", "ETTh1", "ETTh2"))
     yield from ((dataset, (24, 60)) for dataset in ("ETTm1", "Weather"))
     # No figure of the paper stands beside these.
     yield from ((dataset, (24, find(dataset).horizons[-1])) for dataset in UNPUBLISHED_SETS)
 
 
-def _peer(name: str, dataset: str, horizon: int) -> Entry:
-    return Entry(name, peer_run(name, dataset, input_size=look_back_of(dataset), horizon=horizon))
+def _baseline(name: str, dataset: str, horizon: int) -> Entry:
+    return Entry(name, baseline_run(name, dataset, input_size=look_back_of(dataset), horizon=horizon))
 
 
 def _analysis() -> Iterator[Entry]:
@@ -253,7 +255,7 @@ def _analysis() -> Iterator[Entry]:
     clustered: dict[str, object] = {"state": {"kind": "cde", "clusters": 3}}
     yield Entry(THREE_CLUSTERS, _analysed(CLUSTERED_SET, clustered))
     yield Entry(NO_SCHEDULING, _analysed(CLUSTERED_SET, COMPONENTS[NO_SCHEDULING]))
-    linear = peer_run("DLinear", CLUSTERED_SET, input_size=_ANALYSED_LOOKBACK, horizon=_ANALYSED_HORIZON)
+    linear = baseline_run("DLinear", CLUSTERED_SET, input_size=_ANALYSED_LOOKBACK, horizon=_ANALYSED_HORIZON)
     yield Entry("DLinear", AnalysisRun(**linear.model_dump(), purpose="analysis"))
 
 
@@ -265,14 +267,14 @@ def _analysed(dataset: str, options: dict[str, object]) -> AnalysisRun:
 
 SUITES: dict[str, Callable[[], Iterator[Entry]]] = {
     "main": _main,
-    "taught": _taught,
-    "means": _means,
+    "distilled": _distilled,
+    "ensembles": _ensembles,
     "synthetic": _synthetic,
     "long": _long,
     "ablation": _ablation,
     "sensitivity": _sensitivity,
     "seeds": _seeds,
     "m4": _m4,
-    "peers": _peers,
+    "baselines": _baselines,
     "analysis": _analysis,
 }

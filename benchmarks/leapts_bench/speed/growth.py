@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from leapts import LeapTS
-from leapts.assembly import build_model
 from leapts.config import ModelConfig
+from leapts.model.build import build_model
 from leapts_bench.results import Line
 from leapts_bench.speed.plan import HORIZON, LOOKBACK, WINDOWS, Plan, random_walks
 from leapts_bench.speed.timing import Action, exponent, fastest, peak_memory

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from leapts.assembly import build_model
-from leapts.core import LeapTSModel
-from leapts.data.catalogue import find
-from leapts_bench.peers import PeerModel
+from leapts.datasets.catalogue import find
+from leapts.model import LeapTSModel
+from leapts.model.build import build_model
+from leapts_bench.baselines import PeerModel
 from leapts_bench.recipes import recipe
 from leapts_bench.results import Line
 from leapts_bench.speed.plan import (
@@ -47,7 +47,7 @@ def inference(plan: Plan) -> Line:
 
 
 def _place(name: str, model: LeapTSModel, peers: dict[str, PeerModel], history: Tensor, plan: Plan) -> Line:
-    # As the forecaster does it: the light view is made once and kept for all passes.
+    # As in the library: the inference copy is made once and kept for all forecasts.
     candidates: dict[str, Action] = {OURS: _asking(model.snapshot(), history)}
     candidates |= {peer: _asking(network, history) for peer, network in peers.items()}
     session = onnx_session(model, history) if len(history) == 1 else None

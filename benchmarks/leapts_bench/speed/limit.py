@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
-from core_speed import peak_rate, products_of
-from leapts.core import LeapTSModel
+from leapts.model import LeapTSModel
 from leapts_bench.results import Line
+from leapts_bench.speed.matrix_products import peak_rate, products_of
 from leapts_bench.speed.plan import WINDOWS, Plan, trained, windows_of
 from leapts_bench.speed.timing import Action, fastest
 

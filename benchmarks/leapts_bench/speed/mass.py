@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from leapts import LeapTS
-from leapts.data.catalogue import find
 from leapts.data.frames import panel_frame
-from leapts.data.loading import load_dataset
+from leapts.datasets.catalogue import find
+from leapts.datasets.loading import load_dataset
 from leapts_bench.results import Line
 from leapts_bench.speed.plan import OURS, Plan
 from leapts_bench.speed.timing import once

@@ -7,19 +7,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from leapts.core import LeapTSModel
+from leapts.model import LeapTSModel
+from leapts_bench.baselines import PeerModel, baseline_run, build_peer, is_available
 from leapts_bench.execution import opened
 from leapts_bench.fitting import Leaping, fit
-from leapts_bench.peers import PeerModel, build_peer, is_available, peer_run
 from leapts_bench.protocol import Benchmark
 from leapts_bench.recipes import recipe
-from leapts_bench.runs import Learning, PeerDesign, Run
+from leapts_bench.runs import BaselineDesign, Learning, Run
 from leapts_bench.suites import FULL
 
 LOOKBACK, HORIZON, WINDOWS = 96, 60, 32
 OURS = FULL
 MEASURED_SETS = ("ETTh1", "ETTh2", "Weather", "Electricity")
-PEERS = ("DLinear", "TSMixer", "iTransformer", "TimeMixer", "PatchTST", "TimesNet")
+BASELINES = ("DLinear", "TSMixer", "iTransformer", "TimeMixer", "PatchTST", "TimesNet")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def ours(dataset: str, plan: Plan) -> Run:
 
 def theirs(name: str, dataset: str, plan: Plan) -> Run:
     """A peer at its published settings."""
-    run = peer_run(name, dataset, input_size=LOOKBACK, horizon=HORIZON, seed=plan.seed)
+    run = baseline_run(name, dataset, input_size=LOOKBACK, horizon=HORIZON, seed=plan.seed)
     short = run.training.model_copy(update={"epochs": 0.02, "looks": 1})
     return run.model_copy(update={"training": short}) if plan.is_quick else run
 
@@ -61,7 +61,7 @@ def described(plan: Plan) -> dict[str, dict[str, Any]]:
     return {
         dataset: {
             OURS: ours(dataset, plan).model_dump(mode="json"),
-            **{name: theirs(name, dataset, plan).model_dump(mode="json") for name in PEERS},
+            **{name: theirs(name, dataset, plan).model_dump(mode="json") for name in BASELINES},
         }
         for dataset in MEASURED_SETS
     }
@@ -76,10 +76,10 @@ def trained(dataset: str, plan: Plan) -> LeapTSModel:
     return predictor.model
 
 
-def fresh_peers(dataset: str, variates: int, plan: Plan, names: tuple[str, ...] = PEERS) -> dict[str, PeerModel]:
+def fresh_peers(dataset: str, variates: int, plan: Plan, names: tuple[str, ...] = BASELINES) -> dict[str, PeerModel]:
     """Those peers that can be built here; how long they take does not depend on their weights."""
     chosen = names[:3] if plan.is_quick else names
-    return {name: _peer(name, dataset, variates, plan) for name in chosen if is_available(name)}
+    return {name: _baseline(name, dataset, variates, plan) for name in chosen if is_available(name)}
 
 
 def windows_of(dataset: str, count: int) -> Tensor:
@@ -98,8 +98,8 @@ def random_walks(windows: int, variates: int, lookback: int, seed: int) -> Tenso
     return walks.transpose(0, 1)
 
 
-def _peer(name: str, dataset: str, variates: int, plan: Plan) -> PeerModel:
+def _baseline(name: str, dataset: str, variates: int, plan: Plan) -> PeerModel:
     design = theirs(name, dataset, plan).model
-    assert isinstance(design, PeerDesign)
+    assert isinstance(design, BaselineDesign)
     sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": variates}
     return build_peer(name, design.options, **sizes, seed=plan.seed)

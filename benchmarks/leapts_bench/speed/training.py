@@ -8,16 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from leapts.assembly import build_model
-from leapts.core import LeapTSModel
-from leapts.data.catalogue import find
-from leapts.training import TrainingStep, clip_gradients, mean_absolute_error, train
+from leapts.datasets.catalogue import find
+from leapts.model import LeapTSModel
+from leapts.model.build import build_model
+from leapts.training.loop import TrainingStep, clip_gradients, mean_absolute_error, train
+from leapts_bench.baselines import PeerModel, build_peer, is_available
 from leapts_bench.execution import opened
-from leapts_bench.peers import PeerModel, build_peer, is_available
 from leapts_bench.protocol import Benchmark
 from leapts_bench.results import Line
-from leapts_bench.runs import LeapTSDesign, PeerDesign, Run
-from leapts_bench.speed.plan import HORIZON, LOOKBACK, OURS, PEERS, WINDOWS, Plan, fresh_peers, ours, theirs
+from leapts_bench.runs import BaselineDesign, LeapTSDesign, Run
+from leapts_bench.speed.plan import BASELINES, HORIZON, LOOKBACK, OURS, WINDOWS, Plan, fresh_peers, ours, theirs
 from leapts_bench.speed.timing import Action, fastest
 
 SETS = ("ETTh1", "Weather")
@@ -45,7 +45,7 @@ def training(plan: Plan) -> Line:
         models: dict[str, nn.Module] = {OURS: _untrained(run, data)}
         models |= fresh_peers(dataset, find(dataset).series, plan)
         steps: dict[str, Action] = {
-            name: training_step(model, batch.history, batch.future) for name, model in models.items()
+            name: training_step(model, batch.history, batch.target) for name, model in models.items()
         }
         places.append(
             {
@@ -121,8 +121,8 @@ def _untrained(run: Run, data: Benchmark) -> LeapTSModel | PeerModel:
     if isinstance(design, LeapTSDesign):
         config = design.config(input_size=LOOKBACK, horizon=HORIZON, variates=data.variates)
         return build_model(config, seed=run.seed)
-    assert isinstance(design, PeerDesign)
-    assert design.name in PEERS
+    assert isinstance(design, BaselineDesign)
+    assert design.name in BASELINES
     assert is_available(design.name)
     sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": data.variates}
     return build_peer(design.name, design.options, **sizes, seed=run.seed)

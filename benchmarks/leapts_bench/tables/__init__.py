@@ -1,0 +1,1 @@
+"""Benchmark pages and charts, rendered from the results files alone."""
