@@ -1,0 +1,68 @@
+"""Command line of the stress suites.
+
+python -m leapts_qa run [SUITE ...] [--seconds N]
+python -m leapts_qa status
+python -m leapts_qa page
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+
+from leapts.errors import LeapTSError
+from leapts_qa.page import write_page
+from leapts_qa.suites import SUITES, latest, read, run_pending
+
+_ROOT = Path(__file__).parents[2]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; returns 1 when a test case failed."""
+    torch.set_num_threads(1)
+    options = _parser().parse_args(arguments)
+    try:
+        match options.command:
+            case "run":
+                failed = run_pending(options.suites, options.results, seconds=options.seconds, tell=_tell)
+                write_page(options.results, options.out)
+                return int(failed > 0)
+            case "status":
+                _status(options.results)
+            case _:
+                write_page(options.results, options.out)
+    except LeapTSError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="leapts_qa", description="Stress suites of LeapTS.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run the units that are not done, and render the page")
+    run.add_argument("suites", nargs="*", metavar="SUITE", help=f"only these: {', '.join(SUITES)}")
+    run.add_argument("--seconds", type=float, default=36_000, help="time limit")
+    status = commands.add_parser("status", help="show how many units of each suite are done")
+    page = commands.add_parser("page", help="render the page from the results")
+    for command in (run, page):
+        command.add_argument("--out", type=Path, default=_ROOT / "docs" / "reliability.md", help="the page")
+    for command in (run, status, page):
+        command.add_argument("--results", type=Path, default=_ROOT / "qa" / "results", help="the results folder")
+    return parser
+
+
+def _status(folder: Path) -> None:
+    done = latest(read(folder))
+    for name, suite in SUITES.items():
+        count = sum((name, unit) in done for unit in suite.units)
+        print(f"{name:28} {count:3} of {len(suite.units)} units done")
+
+
+def _tell(message: str) -> None:
+    print(message, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""One model asked by many threads at once, and asked ten thousand times."""
+
+import gc
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from leapts import LeapTS
+from leapts.forecasting.arrays import ArrayForecaster
+from leapts_qa.forks import in_fork, resident
+from leapts_qa.outcome import Outcome
+from leapts_qa.samples import TINY, forecaster, waves
+
+THREADS = 16
+PREDICTIONS_A_THREAD = 50
+PREDICTIONS = 10_000
+MAX_GROWTH = 2.0  # megabytes after the first tenth: 230 bytes for each prediction would be noticed
+MAX_OBJECTS = 1000  # pandas keeps some hundred references to what frames were copied from, until it clears them away
+_WARM = 150  # predictions until all is imported and remembered that ever will be
+THREAD_UNITS = ("predict", "predict together", "arrays")
+MEMORY_UNITS = ("predict", "arrays")
+
+Ask = Callable[[pd.DataFrame], Sequence[pd.DataFrame]]
+
+
+def run_threads(unit: str, folder: Path, *, predictions: int = PREDICTIONS_A_THREAD) -> Outcome:  # noqa: ARG001
+    """Ask one model from many threads; every answer must be the one it gives when asked by one.
+
+    Args:
+        unit: How it is asked.
+        folder: Nothing is written.
+        predictions: Of each thread.
+    """
+    ask = door(unit)
+    frames = [waves(length=20 + number, seed=number) for number in range(THREADS)]
+    alone = [ask(frame) for frame in frames]
+    outcome, started = Outcome(), threading.Barrier(THREADS)
+
+    def one(thread: int) -> list[bool]:
+        places = np.random.default_rng(thread).integers(THREADS, size=predictions)
+        started.wait()
+        return [_same(ask(frames[place]), alone[place]) for place in places]
+
+    with _switching_often(), ThreadPoolExecutor(THREADS) as pool:
+        for thread, found in enumerate(pool.map(one, range(THREADS))):
+            outcome.count("same bits as from one thread", found.count(True))
+            for _ in range(found.count(False)):
+                outcome.fail(f"{unit}, thread {thread}: another forecast")
+    return outcome
+
+
+def run_memory(unit: str, folder: Path, *, predictions: int = PREDICTIONS) -> Outcome:  # noqa: ARG001
+    """Forecast again and again in a copy of this process, and watch its memory.
+
+    Args:
+        unit: How it is asked.
+        folder: Nothing is written.
+        predictions: How often.
+    """
+    outcome = Outcome()
+    ended = in_fork(partial(repeated, door(unit, briefly=True), predictions), seconds=3600)
+    if ended.value is None:
+        outcome.fail(f"{unit}: {ended.error or 'did not end'}")
+        return outcome
+    megabytes, objects, differing = ended.value
+    outcome.most("MB of additional memory", megabytes)
+    outcome.most("additional Python objects", objects)
+    if megabytes > MAX_GROWTH or objects > MAX_OBJECTS or differing:
+        outcome.fail(f"{unit}: {megabytes:.1f} MB and {objects} objects more, {differing} forecasts differ")
+    else:
+        outcome.count("same forecast, no memory growth", predictions)
+    return outcome
+
+
+def repeated(ask: Ask, predictions: int) -> tuple[float, int, int]:
+    """How many megabytes and objects are there more than after the first tenth, and how many forecasts differed."""
+    frame = waves(length=20)
+    expected = ask(frame)[0].to_numpy().tolist()
+    differing, before = 0, (0.0, 0)
+    for number in range(predictions):
+        # A frame of its own each time: of one that is looked at again and again, pandas keeps hundreds of references.
+        differing += ask(frame.copy())[0].to_numpy().tolist() != expected
+        if number == max(_WARM, predictions // 10):
+            before = _held()
+    after = _held()
+    return after[0] - before[0], after[1] - before[1], differing
+
+
+def _held() -> tuple[float, int]:
+    """Megabytes and objects. The list of objects is large itself, so what it takes is taken before it is measured."""
+    gc.collect()
+    objects = len(gc.get_objects())
+    return resident(), objects
+
+
+def door(unit: str, *, briefly: bool = False) -> Ask:
+    """A way to ask a model, which is fitted now.
+
+    Args:
+        unit: Each series for itself, all together, or by arrays.
+        briefly: Ask for the forecast alone, not for intervals and leaps too.
+    """
+    mixing = {"mixing": "mlp", "series_embedding": True} if unit == "predict together" else {}
+    model = forecaster(model={**TINY, **mixing}).fit(waves())
+    if unit == "arrays":
+        return partial(_by_arrays, ArrayForecaster(model.fitted_))
+    return partial(_by_frames, model, briefly=briefly)
+
+
+def _by_frames(model: LeapTS, frame: pd.DataFrame, *, briefly: bool) -> Sequence[pd.DataFrame]:
+    if briefly:
+        return (model.predict(frame),)
+    forecast, trace = model.predict(frame, level=[80], return_trace=True)
+    return forecast, trace.to_frame()
+
+
+def _by_arrays(arrays: ArrayForecaster, frame: pd.DataFrame) -> Sequence[pd.DataFrame]:
+    histories = arrays.read(["a", "b"], frame["y"].to_numpy().reshape(2, -1))
+    return (pd.DataFrame(arrays.forecast([histories])[0].values),)
+
+
+def _same(found: Sequence[pd.DataFrame], expected: Sequence[pd.DataFrame]) -> bool:
+    return all(one.equals(other) for one, other in zip(found, expected, strict=True))
+
+
+@contextmanager
+def _switching_often() -> Iterator[None]:
+    """Threads take turns a hundred times as often as usual."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(before / 100)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

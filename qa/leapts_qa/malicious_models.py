@@ -1,0 +1,289 @@
+"""Model folders made to do harm: digests are right, all the rest is not.
+
+The digests of a folder tell damage, not intent, so every forgery here carries the right ones. Each is read in a copy of
+this process under an audit hook: nothing may be imported, run, opened for writing or connected to, and what is refused
+is refused at once, in little memory.
+"""
+
+import copy
+import hashlib
+import json
+import math
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pandas as pd
+import safetensors.torch
+import torch
+
+from leapts import LeapTS, LeapTSError, ModelFileError
+from leapts.persistence.save import CARD, CONFIG, WEIGHTS, _digest
+from leapts_qa.forks import in_fork
+from leapts_qa.outcome import Outcome
+from leapts_qa.samples import forecaster, waves
+
+UNITS = ("options", "tensors", "files")
+MAX_SECONDS, MAX_MEGABYTES = 1.0, 200.0
+
+Break = Callable[[Path], None]
+
+_HARMFUL = (
+    *("import", "exec", "compile", "subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.fork"),
+    *("socket.", "ctypes.", "pickle.", "shutil.", "os.remove", "os.rename", "os.mkdir", "os.chmod", "code."),
+)
+
+_NASTY: tuple[Any, ...] = (
+    "os.system",
+    "../../../../etc/passwd",
+    "__import__('os').system('id')",
+    -1,
+    0,
+    2**62,
+    1e308,
+    math.nan,
+    True,
+    None,
+    [],
+    {},
+    [[[[[[1]]]]]],
+    "V2000000000",
+    {"kind": "os.system", "py/object": "os.system"},
+)
+
+# Names of zones that lead elsewhere: to a file, to a module, to nothing.
+_ZONES = (
+    *("dateutil//etc/passwd", "dateutil/Europe/Berlin", "/etc/passwd", "/usr/share/zoneinfo/UTC", "tzlocal()"),
+    *("../../../etc/passwd", "Europe/../../passwd", "Europe", "Europe/Nowhere", "os", "antigravity", "zones", "tzdata"),
+    *("posixrules", "leapseconds", "+99:99", "UTC+25:00", "UTC\n", "Europe/Berlin\0", "a" * 100_000, "a/" * 50_000, ""),
+)
+
+
+def run(unit: str, folder: Path) -> Outcome:
+    """Make every forgery of a unit, and read it."""
+    good = folder / "good"
+    forecaster().fit(waves()).save(good)
+    LeapTS.load(good).predict(level=[80])  # whatever is imported once, is now
+    outcome = Outcome()
+    for number, (name, harm) in enumerate(_cases(unit, good)):
+        target = folder / str(number)
+        target.mkdir()
+        for file in good.iterdir():
+            (target / file.name).write_bytes(file.read_bytes())
+        harm(target)
+        judge(name, target, outcome)
+    return outcome
+
+
+def judge(name: str, target: Path, outcome: Outcome) -> None:
+    """Read one folder; it is refused, or forecasts numbers."""
+    ended = in_fork(partial(_attempt, target), seconds=20)
+    if ended.hung or ended.signal:
+        outcome.fail(f"{name}: {'hung' if ended.hung else f'killed by signal {ended.signal}'}")
+        return
+    if ended.error:
+        outcome.fail(f"{name}: {ended.error.strip().splitlines()[-1]}")
+        return
+    outcome.most("s of processor time", ended.cpu)
+    outcome.most("MB of memory", ended.megabytes)
+    if ended.value["events"]:
+        outcome.fail(f"{name}: {ended.value['events'][:3]}")
+    elif ended.cpu > MAX_SECONDS or ended.megabytes > MAX_MEGABYTES:
+        outcome.fail(f"{name}: took {ended.cpu:.2f} s and {ended.megabytes:.0f} MB")
+    elif not ended.value["good"]:
+        outcome.fail(f"{name}: {ended.value['end']}")
+    else:
+        outcome.count(ended.value["end"])
+
+
+def _attempt(target: Path) -> dict[str, Any]:
+    events: list[str] = []
+    sys.addaudithook(partial(_watch, events))
+    try:
+        model = LeapTS.load(target)
+    except ModelFileError as error:
+        one_line = "\n" not in str(error) and ";" in str(error)
+        return {
+            "end": "refused" if one_line else f"a message without a cure: {error}",
+            "good": one_line,
+            "events": events,
+        }
+    try:
+        forecast = model.predict()
+    except LeapTSError:
+        return {"end": "refused at predict", "good": True, "events": events}
+    is_finite = isinstance(forecast, pd.DataFrame) and math.isfinite(float(forecast[model.alias].abs().max()))
+    end = "harmless, finite forecast" if is_finite else "forecasts no numbers"
+    return {"end": end, "good": is_finite, "events": events}
+
+
+def _watch(events: list[str], event: str, arguments: tuple[Any, ...]) -> None:
+    writes = event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")
+    if (writes or event.startswith(_HARMFUL)) and not _checks_shapes():
+        # Where this environment happens to be is nobody's business.
+        events.append(f"{event} {arguments!r}".replace(f"{sys.prefix}/", "")[:100])
+
+
+def _checks_shapes() -> bool:
+    """Whether this comes from the checks of shapes, which compile as they go, and which the tests alone turn on."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("jaxtyping"):
+        frame = frame.f_back
+    return frame is not None
+
+
+def _cases(unit: str, good: Path) -> Iterator[tuple[str, Break]]:
+    if unit == "options":
+        config = json.loads((good / CONFIG).read_text())
+        for path in _paths({name: value for name, value in config.items() if name not in ("sha256", "weights_sha256")}):
+            for value in _NASTY:
+                yield f"{'.'.join(map(str, path))}={value!r:.40}", partial(_forge_option, path=path, value=value)
+            yield f"{'.'.join(map(str, path))} left out", partial(_forge_option, path=path, value=_LEFT_OUT)
+        for zone in _ZONES:
+            yield f"data.zone={zone!r:.40}", partial(_forge_option, path=("data", "zone"), value=zone)
+    elif unit == "tensors":
+        for name in safetensors.torch.load_file(good / WEIGHTS):
+            for how in _TENSOR_HARMS:
+                yield f"{name} {how}", partial(_forge_tensor, name=name, how=how)
+    else:
+        yield from _FILE_HARMS.items()
+
+
+_LEFT_OUT = object()
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value within JSON, and to everything that holds others."""
+    if path:
+        yield path
+    inside = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
+    for key, item in inside:
+        yield from _paths(item, (*path, key))
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    """Put a configuration in place with the right digests, laid out as `save` does."""
+    config = {name: value for name, value in config.items() if name not in ("sha256", "weights_sha256")}
+    config["weights_sha256"] = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+    config["sha256"] = _digest(config)
+    (folder / CONFIG).write_bytes(json.dumps(config, indent=1, ensure_ascii=False).encode())
+
+
+def _forge_option(folder: Path, *, path: tuple[Any, ...], value: Any) -> None:
+    config = json.loads((folder / CONFIG).read_text())
+    holder = config
+    for key in path[:-1]:
+        holder = holder[key]
+    if value is _LEFT_OUT:
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = copy.deepcopy(value)
+    write_config(folder, config)
+
+
+def _as_is(value: torch.Tensor) -> torch.Tensor:
+    return value
+
+
+_TENSOR_HARMS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
+    "missing": lambda _: None,
+    "not a number": lambda x: torch.full(x.shape, torch.nan, dtype=torch.float64).to(x.dtype),
+    "infinite": lambda x: torch.full(x.shape, 1e39, dtype=torch.float64).to(x.dtype),
+    "negative": lambda x: -torch.ones_like(x) * 10**9,
+    "of another type": lambda x: x.to(torch.float16 if x.is_floating_point() else torch.float64),
+    "with another axis": lambda x: x[None].contiguous(),
+    "flat": lambda x: torch.cat([x.reshape(-1), x.reshape(-1)]),
+    "empty": lambda x: x.reshape(-1)[:0].clone(),
+    "of huge numbers": lambda x: torch.full_like(x, 2**62 if not x.is_floating_point() else 1e30),
+}
+
+
+def _forge_tensor(folder: Path, *, name: str, how: str) -> None:
+    tensors = safetensors.torch.load_file(folder / WEIGHTS)
+    changed = _TENSOR_HARMS[how](tensors.pop(name))
+    if changed is not None:
+        tensors[name] = changed
+    _put_weights(folder, safetensors.torch.save(tensors))
+
+
+def _put_weights(folder: Path, content: bytes) -> None:
+    (folder / WEIGHTS).write_bytes(content)
+    write_config(folder, json.loads((folder / CONFIG).read_text()))
+
+
+def _header(folder: Path, header: bytes, data: bytes = b"") -> None:
+    _put_weights(folder, len(header).to_bytes(8, "little") + header + data)
+
+
+def _instead(name: str, make: Callable[[Path], object]) -> Break:
+    def harm(folder: Path) -> None:
+        (folder / name).unlink()
+        make(folder / name)
+
+    return harm
+
+
+def _text(name: str, content: bytes) -> Break:
+    def harm(folder: Path) -> None:
+        (folder / name).write_bytes(content)
+
+    return harm
+
+
+def _sparse(name: str, size: int) -> Break:
+    return lambda folder: os.truncate(folder / name, size)
+
+
+def _renamed_pickle(name: str) -> Break:
+    class Harm:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return os.system, ("touch harmed",)
+
+    return _text(name, pickle.dumps(Harm()))
+
+
+def _repeated_key(folder: Path) -> None:
+    text = (folder / CONFIG).read_text()
+    (folder / CONFIG).write_text(text.replace('"schema": 1', '"schema": 7,\n "schema": 1', 1))
+
+
+def _overflowing(shape: list[int], end: int) -> Break:
+    entry = {"model.head.weight": {"dtype": "F32", "shape": shape, "data_offsets": [0, end]}}
+    return lambda folder: _header(folder, json.dumps(entry).encode(), b"\0" * min(end, 64))
+
+
+_FILE_HARMS: dict[str, Break] = {
+    **{f"{name} is a FIFO": _instead(name, os.mkfifo) for name in (CONFIG, WEIGHTS, CARD)},
+    **{f"{name} is a folder": _instead(name, Path.mkdir) for name in (CONFIG, WEIGHTS, CARD)},
+    **{
+        f"{name} is a link to {there}": _instead(name, partial(Path.symlink_to, target=there))
+        for name in (CONFIG, WEIGHTS)
+        for there in ("/dev/zero", "/dev/stdin", "/etc/passwd", "/proc/self/mem", "/proc/kcore", name, "../../nowhere")
+    },
+    **{f"{name} is a renamed pickle": _renamed_pickle(name) for name in (CONFIG, WEIGHTS)},
+    **{f"{name} is 100 GB long": _sparse(name, 100 * 10**9) for name in (CONFIG, WEIGHTS)},
+    **{f"{name} is 2 GB long": _sparse(name, 2 * 10**9) for name in (CONFIG, WEIGHTS)},
+    **{f"{name} is empty": _sparse(name, 0) for name in (CONFIG, WEIGHTS)},
+    "deep lists": _text(CONFIG, b"[" * 500_000),
+    "deep objects": _text(CONFIG, b'{"a":' * 200_000),
+    "deep and closed": _text(CONFIG, b"[" * 100_000 + b"]" * 100_000),
+    "a number of 100,000 digits": _text(CONFIG, b'{"schema": ' + b"9" * 100_000 + b"}"),
+    "many small lists": _text(CONFIG, b"[" + b"[]," * 2_600_000 + b"[]]"),
+    "a key given twice": _repeated_key,
+    "a mark at the start": lambda folder: _text(CONFIG, b"\xef\xbb\xbf" + (folder / CONFIG).read_bytes())(folder),
+    "UTF-16": lambda folder: _text(CONFIG, (folder / CONFIG).read_text().encode("utf-16"))(folder),
+    **{f"a header of {size} bytes": _text(WEIGHTS, size.to_bytes(8, "little")) for size in (2**31, 2**63, 2**64 - 1)},
+    "a header that is no JSON": partial(_header, header=b"{" * 64),
+    "a header of lists": partial(_header, header=b"[" * 4096),
+    "a header with metadata that is a list": partial(_header, header=b'{"__metadata__": [1]}'),
+    **{
+        f"a tensor of shape {shape}": _overflowing(shape, end)
+        for shape in ([2**32, 2**32], [2**63], [2**31, 2], [0, 2**62], [-1, 4], [7, 4])
+        for end in (0, 16, 2**40, 2**63)
+    },
+}

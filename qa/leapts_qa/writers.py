@@ -1,0 +1,186 @@
+"""Everything that LeapTS writes and must not lose, as a chain of versions, each put in place of the one before."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from leapts import LeapTS
+from leapts.data.frames import write_frame
+from leapts.datasets.catalogue import Dataset, find
+from leapts.datasets.download import fetch
+from leapts.persistence.save import CARD
+from leapts.report.page import write_report
+from leapts.training.checkpoint import FILE_NAME, Checkpoint
+from leapts.training.early_stopping import TrainingState
+from leapts_bench import results
+from leapts_qa.samples import forecaster, waves
+
+FEW, MANY = 4, 24  # versions: the first is there before anything goes wrong, the others are written one by one
+
+
+class Operation(ABC):
+    """Puts versions of something in a folder, one in place of the other, or beside it.
+
+    Attributes:
+        replaces: Whether a version takes the place of the one before.
+        versions: How many there are.
+    """
+
+    replaces = True
+
+    def __init__(self, versions: int = FEW) -> None:
+        self.versions = versions
+
+    @abstractmethod
+    def put(self, folder: Path, version: int) -> None:
+        """Put that version in place of the one before."""
+
+    @abstractmethod
+    def state(self, folder: Path) -> str:
+        """What is there, as its reader sees it; empty when nothing is. Raises when it is damaged."""
+
+    def leftovers(self, folder: Path) -> list[str]:
+        """Names that are there and belong to no version."""
+        return sorted(
+            path.name for path in folder.iterdir() if path.name.startswith(".") or path.name.endswith(".part")
+        )
+
+    def states(self, folder: Path) -> list[str]:
+        """What is there before the first version, and after each."""
+        found = [self.state(folder)]
+        for version in range(self.versions):
+            self.put(folder, version)
+            found.append(self.state(folder))
+        return found
+
+
+@lru_cache(maxsize=MANY)
+def _model(version: int) -> LeapTS:
+    return forecaster(random_seed=version + 1).fit(waves())
+
+
+class Save(Operation):
+    """Saving a model over another."""
+
+    def put(self, folder: Path, version: int) -> None:  # noqa: D102
+        _model(version).save(folder / "model")
+
+    def state(self, folder: Path) -> str:  # noqa: D102
+        if not (folder / "model").exists():
+            return ""
+        loaded = LeapTS.load(folder / "model")  # refuses a mixed pair of configuration and weights
+        weights = b"".join(value.numpy().tobytes() for value in loaded.fitted_.model.state_dict().values())
+        card = (folder / "model" / CARD).read_bytes()
+        return f"{loaded.random_seed} {hashlib.sha256(weights).hexdigest()} {hashlib.sha256(card).hexdigest()}"
+
+
+class SaveCheckpoint(Operation):
+    """Keeping the state of training."""
+
+    def put(self, folder: Path, version: int) -> None:  # noqa: D102
+        model = _model(version).fitted_.model
+        optimizer = torch.optim.Adam(model.parameters())
+        state = TrainingState.fresh(model)
+        state.report.steps = version
+        Checkpoint(folder, fingerprint="same").save(model, optimizer, state)
+
+    def state(self, folder: Path) -> str:  # noqa: D102
+        checkpoint = Checkpoint(folder, fingerprint="same")
+        if not (folder / FILE_NAME).exists():
+            return ""
+        model = _model(0).fitted_.model
+        kept = {name: value.clone() for name, value in model.state_dict().items()}
+        try:
+            return str(checkpoint.restore(checkpoint.read(), model, torch.optim.Adam(model.parameters())).report.steps)
+        finally:
+            model.load_state_dict(kept)
+
+
+class Append(Operation):
+    """Adding a line to a results file."""
+
+    replaces = False
+
+    def put(self, folder: Path, version: int) -> None:  # noqa: D102
+        results.append(folder / "results.jsonl", {"version": version, "text": "x" * 9000})
+
+    def state(self, folder: Path) -> str:  # noqa: D102
+        return str([line["version"] for line in results.read(folder / "results.jsonl")])
+
+
+class Fetch(Operation):
+    """Taking a data set from another folder; what is there stays, so every version is a file of its own."""
+
+    replaces = False
+
+    def put(self, folder: Path, version: int) -> None:  # noqa: D102
+        source = folder.parent / f"{folder.name}-source"
+        if version == 0:
+            source.mkdir(exist_ok=True)
+            for number in range(self.versions):
+                (source / _numbered(number).files[0].name).write_bytes(_content(number))
+        fetch(_numbered(version), folder, from_dir=source)
+
+    def state(self, folder: Path) -> str:  # noqa: D102
+        whole = []
+        for version in range(self.versions):
+            path = folder / _numbered(version).files[0].name
+            if path.exists():
+                if path.read_bytes() != _content(version):
+                    raise ValueError(f"{path.name} is not what was fetched")
+                whole.append(version)
+        return str(whole)
+
+
+def _content(version: int) -> bytes:
+    return f"version {version}\n".encode() * 20_000
+
+
+def _numbered(version: int) -> Dataset:
+    """A data set of one file with a checksum."""
+    dataset = find("ETTh1")
+    checksum = f"sha256:{hashlib.sha256(_content(version)).hexdigest()}"
+    file = replace(dataset.files[0], name=f"set-{version}.csv", checksum=checksum, part=dataset.parts[0])
+    return replace(dataset, files=(file,))
+
+
+class Report(Operation):
+    """Writing the report over another."""
+
+    def put(self, folder: Path, version: int) -> None:  # noqa: D102
+        write_report(_model(0), waves(), folder / "report.html", title=f"version {version}", cutoffs=2)
+
+    def state(self, folder: Path) -> str:  # noqa: D102
+        path = folder / "report.html"
+        if not path.exists():
+            return ""
+        text = path.read_text()
+        if not text.rstrip().endswith("</html>"):
+            raise ValueError("report.html is cut off")
+        return text.partition("<title>")[2].partition("</title>")[0]
+
+
+class Forecast(Operation):
+    """Writing a table over another."""
+
+    def put(self, folder: Path, version: int) -> None:  # noqa: D102
+        write_frame(waves(seed=version), folder / "forecast.csv")
+
+    def state(self, folder: Path) -> str:  # noqa: D102
+        path = folder / "forecast.csv"
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
+OPERATIONS: dict[str, Callable[[int], Operation]] = {
+    "save": Save,
+    "checkpoint": SaveCheckpoint,
+    "append": Append,
+    "fetch": Fetch,
+    "report": Report,
+    "forecast": Forecast,
+}
