@@ -6,7 +6,6 @@ Users pay for neither.
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import torch
@@ -18,7 +17,9 @@ from tests import audit
 # Programs the tests start compute with one thread too: several side by side would wait for each other.
 os.environ["OMP_NUM_THREADS"] = "1"
 
-install_import_hook(["leapts.core", "leapts.intervals", "leapts.baselines"], "beartype.beartype")
+install_import_hook(
+    ["leapts.model", "leapts.forecasting.intervals", "leapts.forecasting.baselines"], "beartype.beartype"
+)
 
 # Time limits on single examples only measure the machine.
 settings.register_profile(
@@ -42,29 +43,6 @@ def pytest_sessionfinish() -> None:
     """What was measured is kept now: a process of several that is slow to end is ended, and loses it."""
     if "coverage" in sys.modules and (measuring := sys.modules["coverage"].Coverage.current()) is not None:
         measuring.save()
-
-
-@pytest.fixture(scope="session")
-def few_recordings() -> Iterator[None]:
-    """Passes are recorded for a few sizes only, to save time.
-
-    While a pass is recorded sizes are tensors, which the checks of shapes would take for a mistake.
-    """
-    from leapts.forecaster import replay
-
-    record = replay._recorded
-
-    def unchecked(*arguments: Any) -> Any:
-        config.update("jaxtyping_disable", True)
-        try:
-            return record(*arguments)
-        finally:
-            config.update("jaxtyping_disable", False)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replay, "_recorded", unchecked)
-        patch.setattr(replay, "MOST_ROWS", 12)
-        yield
 
 
 @pytest.fixture(scope="module")

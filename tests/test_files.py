@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,60 @@ def test_who_may_read_a_file_may_read_the_new_one(mode: int, tmp_path: Path) -> 
     (tmp_path / "a").chmod(mode)
     write_file(tmp_path / "a", b"new")
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
+
+
+@pytest.fixture
+def umask() -> Iterator[Callable[[int], None]]:
+    before = os.umask(0o022)
+    yield lambda mask: (os.umask(mask), None)[1]
+    os.umask(before)
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+@pytest.mark.parametrize("swaps", [True, False])
+def test_replacing_keeps_permissions_whatever_the_umask(
+    swaps: bool, tmp_path: Path, umask: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not swaps:
+        monkeypatch.setattr(files, "_swap_in_one_step", lambda *_: False)
+    umask(0o077)
+    write_folder(tmp_path / "m", {"a": b"1"})
+    write_file(tmp_path / "f", b"1")
+    umask(0o022)
+    write_folder(tmp_path / "m", {"a": b"2", "b": b"2"})
+    write_file(tmp_path / "f", b"2")
+    modes = {name: _mode(tmp_path / name) for name in ("m", "m/a", "m/b", "f")}
+    assert modes == {"m": 0o700, "m/a": 0o600, "m/b": 0o600, "f": 0o600}
+    umask(0o077)
+    (tmp_path / "m").chmod(0o750)
+    (tmp_path / "m" / "a").chmod(0o640)
+    write_folder(tmp_path / "m", {"a": b"3"})
+    assert (_mode(tmp_path / "m"), _mode(tmp_path / "m" / "a")) == (0o750, 0o640)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+@pytest.mark.parametrize(("mask", "folder", "file"), [(0o022, 0o755, 0o644), (0o077, 0o700, 0o600)])
+def test_new_files_and_folders_follow_the_umask(
+    mask: int, folder: int, file: int, tmp_path: Path, umask: Callable[[int], None]
+) -> None:
+    umask(mask)
+    write_folder(tmp_path / "m", {"a": b"1"})
+    write_file(tmp_path / "f", b"1")
+    assert [_mode(tmp_path / name) for name in ("m", "m/a", "f")] == [folder, file, file]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_a_private_file_is_private_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_file(tmp_path / "f", b"1")
+    (tmp_path / "f").chmod(0o600)
+    seen = []
+    monkeypatch.setattr(Path, "chmod", lambda path, _: seen.append(_mode(path)))
+    write_file(tmp_path / "f", b"2")
+    assert seen == [0o600]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from leapts.data.borders import split_by_months
 from leapts.data.panel import Panel
+from leapts.data.splits import split_by_months
 from leapts_bench.recipes import Recipe
 from leapts_bench.runs import LeapTSDesign, Learning, Run
 

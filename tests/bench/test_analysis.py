@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 import torch
 
-from leapts.analysis import spread_histories
-from leapts.data.borders import split_by_fractions
 from leapts.data.panel import Panel
+from leapts.data.splits import split_by_fractions
+from leapts.forecasting.analysis import spread_histories
 from leapts_bench.analysis import analysed, representations
-from leapts_bench.analysis_tables import analysis
 from leapts_bench.execution import execute, work
 from leapts_bench.fitting import Fit, fit
 from leapts_bench.protocol import Benchmark, cut
 from leapts_bench.recipes import Recipe
 from leapts_bench.results import Line
-from leapts_bench.runs import AnalysisRun, PeerDesign, Run, parse_run
+from leapts_bench.runs import AnalysisRun, BaselineDesign, Run, parse_run
 from leapts_bench.scoring import Predicted
 from leapts_bench.suites import ANALYSED_SETS, CLUSTERED_SET, FULL, NO_SCHEDULING, THREE_CLUSTERS, entries
-from leapts_bench.summary import Results
+from leapts_bench.tables.analysis import analysis
+from leapts_bench.tables.summary import Results
 from tests.bench.conftest import TINY, tiny_run
 
 HIDDEN = TINY.model.options["hidden_size"]
@@ -41,7 +41,7 @@ def clustered() -> Benchmark:
     return cut(panel, split_by_fractions(300, 0.6, 0.2), input_size=24, horizon=12)
 
 
-def _fitted(data: Benchmark, options: dict[str, Any], model: PeerDesign | None = None) -> Fit:
+def _fitted(data: Benchmark, options: dict[str, Any], model: BaselineDesign | None = None) -> Fit:
     recipe: Recipe = TINY.changed(options)
     run = recipe.run("any", input_size=24, horizon=12, seed=1)
     return fit(run if model is None else run.model_copy(update={"model": model}), data)
@@ -80,12 +80,12 @@ def test_an_analysis_has_errors_and_bins_of_rising_volatility() -> None:
     [
         ({}, None, HIDDEN),
         ({"scheduling": {"kind": "none"}}, None, HIDDEN),
-        ({}, PeerDesign(name="Amplifier"), 12),
+        ({}, BaselineDesign(name="Amplifier"), 12),
     ],
     ids=["state", "latent", "forecast"],
 )
 def test_every_kind_of_model_has_a_vector_to_embed(
-    clustered: Benchmark, options: dict[str, Any], model: PeerDesign | None, size: int
+    clustered: Benchmark, options: dict[str, Any], model: BaselineDesign | None, size: int
 ) -> None:
     predictor = _fitted(clustered, options, model).predictor
     line = analysed(CLUSTERED_SET, clustered, predictor)
@@ -151,7 +151,7 @@ def test_shares_stand_beside_the_papers_for_each_set_and_overall(tables: str) ->
     assert "| Weather | paper" not in tables
     assert "| all | here | 0.300 / 0.700 | 0.300 / 0.700 | 0.300 / 0.700 | 0.300 / 0.700 | 0.500 / 0.500 |" in tables
     assert "| all | paper | 0.462 / 0.538 |" in tables
-    assert "most volatile one on 1 of 2 sets run" in tables
+    assert "bin on 1 of 2 data sets" in tables
 
 
 def test_sets_that_were_not_run_say_so(tables: str) -> None:
@@ -161,7 +161,7 @@ def test_sets_that_were_not_run_say_so(tables: str) -> None:
 
 
 def test_a_trend_that_is_not_there_is_not_counted(tables: str) -> None:
-    assert "most volatile one on 1 of 1 scenarios run, the number of leaps on 0." in tables
+    assert "rises on 1 of 1 scenarios, and the number of leaps on 0." in tables
     assert "| Scenario1 | most volatile | 0.3 to 0.4 | 0.500 | 0.300 | 0.200 | 1.70 |" in tables
 
 

@@ -11,12 +11,13 @@ import pytest
 import torch
 
 from leapts.errors import ConfigError
-from leapts.training import TrainingStep, train_taught
+from leapts.training.distillation import train_with_distillation
+from leapts.training.loop import TrainingStep
 from leapts_bench import execution, fitting, results
 from leapts_bench.execution import execute, work, work_all
 from leapts_bench.fitting import fit
 from leapts_bench.protocol import prepare
-from leapts_bench.runs import NaiveDesign, PeerDesign, Run
+from leapts_bench.runs import BaselineDesign, NaiveDesign, Run
 from tests.bench.conftest import TINY, tiny_run
 
 RUNS = [tiny_run(seed=seed) for seed in (1, 2)]
@@ -57,7 +58,7 @@ def test_the_last_value_is_a_forecast_without_training() -> None:
     data = prepare("SeattleWeather", input_size=24, horizon=RUNS[0].horizon)
     windows = data.test()
     batch = windows.gather(torch.arange(len(windows)))
-    error = (batch.history[..., -1:] - batch.future).double()
+    error = (batch.history[..., -1:] - batch.target).double()
     assert line["test"]["windows"] == len(windows)
     assert line["test"]["mse"] == pytest.approx(error.square().mean().item())
     assert line["test"]["mae"] == pytest.approx(error.abs().mean().item())
@@ -66,7 +67,7 @@ def test_the_last_value_is_a_forecast_without_training() -> None:
 
 def test_a_run_of_several_members_forecasts_their_mean() -> None:
     """Each of them as it would be alone, with the seeds that follow those of the run before."""
-    mean = TINY.averaged(2).run("SeattleWeather", input_size=24, horizon=12, seed=2)
+    mean = TINY.ensemble(2).run("SeattleWeather", input_size=24, horizon=12, seed=2)
     data = prepare("SeattleWeather", input_size=24, horizon=12)
     alone = [fit(tiny_run(seed=seed), data) for seed in (3, 4)]
     together = fit(mean, data)
@@ -115,6 +116,7 @@ def test_a_run_in_work_elsewhere_is_left_alone(folder: Path, executed: list[str]
     assert executed == []
 
 
+@pytest.mark.slow
 def test_a_suite_killed_in_the_middle_goes_on_without_loss_or_repeat(folder: Path) -> None:
     target = folder / "main.jsonl"
     runs = [tiny_run(seed=seed) for seed in (1, 2)]
@@ -154,7 +156,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         if step.step == 5 and made.count(5) == 1:
             raise Killed
 
-    monkeypatch.setattr(fitting, "train_taught", partial(train_taught, progress=heard))
+    monkeypatch.setattr(fitting, "train_with_distillation", partial(train_with_distillation, progress=heard))
     monkeypatch.setattr(results, "provenance", lambda: {"commit": "c0ffee", "changed": False})
     return made
 
@@ -162,9 +164,9 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 LONGER = TINY.training.model_copy(update={"epochs": 1.0, "batch_size": 100, "looks": 5})
 TO_GO_ON = [
     RUNS[0].model_copy(update={"training": LONGER}),
-    RUNS[0].model_copy(update={"training": LONGER, "model": PeerDesign(name="AMD")}),
+    RUNS[0].model_copy(update={"training": LONGER, "model": BaselineDesign(name="AMD")}),
 ]
-TAUGHT = RUNS[0].model_copy(update={"training": LONGER.model_copy(update={"teachers": 1})})
+DISTILLED = RUNS[0].model_copy(update={"training": LONGER.model_copy(update={"teachers": 1})})
 
 
 @pytest.mark.parametrize("run", TO_GO_ON, ids=lambda run: run.model_name)
@@ -188,14 +190,15 @@ def test_a_run_killed_amid_training_goes_on_to_the_figures_it_would_have_had(
     assert not [*folder.rglob("*.safetensors")]
 
 
+@pytest.mark.slow
 def test_a_taught_run_killed_amid_its_teachers_goes_on_as_well(folder: Path, steps: list[int]) -> None:
-    target = folder / "taught.jsonl"
+    target = folder / "distilled.jsonl"
     with pytest.raises(Killed):
-        work(TAUGHT, target)
-    work(TAUGHT, target)
+        work(DISTILLED, target)
+    work(DISTILLED, target)
     assert steps == [1, 2, 3, 4, 5, *range(5, 31)]  # ten of the teacher, twenty of the taught
     (line,) = results.read(target)
-    assert line["test"] == execute(TAUGHT)["test"] != execute(TO_GO_ON[0])["test"]
+    assert line["test"] == execute(DISTILLED)["test"] != execute(TO_GO_ON[0])["test"]
     assert line["parameters"] == execute(TO_GO_ON[0])["parameters"]
 
 
@@ -215,7 +218,7 @@ def test_a_run_never_goes_on_from_what_other_code_began(
 
 def test_a_run_that_fails_is_counted_and_the_others_are_done(folder: Path) -> None:
     heard: list[str] = []
-    broken = RUNS[0].model_copy(update={"model": PeerDesign(name="nobody")})
+    broken = RUNS[0].model_copy(update={"model": BaselineDesign(name="nobody")})
     failed = work_all([broken, RUNS[1]], folder / "main.jsonl", workers=2, tell=heard.append)
     assert failed == 1
     assert [line["key"] for line in results.read(folder / "main.jsonl")] == [RUNS[1].key]
@@ -223,7 +226,7 @@ def test_a_run_that_fails_is_counted_and_the_others_are_done(folder: Path) -> No
 
 
 def test_a_peer_that_is_not_there_is_refused() -> None:
-    run = RUNS[0].model_copy(update={"model": PeerDesign(name="nobody")})
+    run = RUNS[0].model_copy(update={"model": BaselineDesign(name="nobody")})
     data = prepare(run.dataset, input_size=run.input_size, horizon=run.horizon)
     with pytest.raises(ConfigError, match="there is no peer 'nobody'"):
         fit(run, data)

@@ -9,17 +9,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from leapts.data import catalogue
 from leapts.data.scaling import Scaler
 from leapts.data.windows import Windows
-from leapts.metrics import mase, naive_scale, smape
+from leapts.datasets import catalogue
+from leapts.forecasting.metrics import mase, naive_scale, smape
 from leapts_bench import m4
 from leapts_bench.fitting import refit
 from leapts_bench.m4 import Earlier, M4Benchmark, prepare_m4
 from leapts_bench.m4_windows import LevelPredictor, with_repeated_starts
 from leapts_bench.runs import LeapTSDesign, Learning, Run
 from leapts_bench.scoring import Predicted
-from leapts_bench.studies import m4_figures
+from leapts_bench.tables.studies import m4_figures
 
 LENGTHS = (200, 130, 90)
 HORIZON = 12
@@ -71,7 +71,7 @@ def test_validation_is_the_last_horizon_of_training_and_never_the_test(
     assert data.validation_scores(_Repeats()).smape == pytest.approx(smape(held_out, forecast), rel=1e-5)
     windows = data.validation()
     assert len(windows) == len(LENGTHS)
-    future = data.scaler.inverse(windows.gather(torch.arange(3)).future.squeeze(1))
+    future = data.scaler.inverse(windows.gather(torch.arange(3)).target.squeeze(1))
     np.testing.assert_allclose(future, held_out, rtol=1e-5)
 
 
@@ -92,7 +92,7 @@ def test_training_windows_stop_before_the_held_out_horizon(
 ) -> None:
     windows = data.train()
     assert len(windows) == sum(length - HORIZON - 60 - HORIZON + 1 for length in LENGTHS)
-    last = _in_units_of(data, 2, windows.gather(torch.tensor([len(windows) - 1])).future)
+    last = _in_units_of(data, 2, windows.gather(torch.tensor([len(windows) - 1])).target)
     assert float(last[0, -1]) == pytest.approx(parts["train"][2][-HORIZON - 1], rel=1e-5)
 
 
@@ -101,7 +101,7 @@ def test_the_tested_model_learns_up_to_the_ends_of_training(
 ) -> None:
     windows = data.whole()
     assert len(windows) == sum(min(10 * HORIZON, length - 60 - HORIZON + 1) for length in LENGTHS)
-    last = _in_units_of(data, 2, windows.gather(torch.tensor([len(windows) - 1])).future)
+    last = _in_units_of(data, 2, windows.gather(torch.tensor([len(windows) - 1])).target)
     np.testing.assert_allclose(last[0], parts["train"][2][-HORIZON:], rtol=1e-5)
 
 
@@ -134,7 +134,7 @@ def test_frequencies_count_by_their_series() -> None:
 def test_the_scale_of_a_series_is_its_naive_error(data: M4Benchmark) -> None:
     known = data.split.train
     expected = naive_scale(known.values.numpy(), known.offsets.numpy(), 1)
-    np.testing.assert_allclose(data.scaler.deviation.numpy(), expected)
+    np.testing.assert_allclose(data.scaler.std.numpy(), expected)
 
 
 def test_an_error_costs_the_same_owa_in_every_series(data: M4Benchmark) -> None:
@@ -143,7 +143,7 @@ def test_an_error_costs_the_same_owa_in_every_series(data: M4Benchmark) -> None:
     naive = naive_scale(train.values.numpy(), train.offsets.numpy(), 24)
     level = np.array([np.abs(one.values.numpy()[-60:]).mean() for one in map(train.select, zip(train.series))])
     # What an error of one unit adds to each half of OWA, where a naive forecast scores one.
-    halves = [owa.scaler.deviation.numpy() / naive, owa.scaler.deviation.numpy() / (level * (naive / level).mean())]
+    halves = [owa.scaler.std.numpy() / naive, owa.scaler.std.numpy() / (level * (naive / level).mean())]
     np.testing.assert_allclose(sum(halves) / 2, 1.0)
     assert np.ptp(halves[0]) > 0.01
 
@@ -159,7 +159,7 @@ def test_windows_in_units_of_their_level_are_forecast_and_scored_as_in_the_units
         return (future - history[..., -1:]) / history.std(2, keepdim=True)
 
     torch.testing.assert_close(
-        in_spreads(ours.history, ours.future), in_spreads(usual.history, usual.future), rtol=1e-3, atol=1e-3
+        in_spreads(ours.history, ours.target), in_spreads(usual.history, usual.target), rtol=1e-3, atol=1e-3
     )
 
 
@@ -172,7 +172,7 @@ def test_logs_are_forecast_and_scored_as_in_the_units_of_the_data(data: M4Benchm
 
 def _in_units_of(data: M4Benchmark, series: int, values: torch.Tensor) -> torch.Tensor:
     scaler = data.scaler
-    return Scaler(scaler.mean[series : series + 1], scaler.deviation[series : series + 1]).inverse(values.squeeze(1))
+    return Scaler(scaler.mean[series : series + 1], scaler.std[series : series + 1]).inverse(values.squeeze(1))
 
 
 def _unfinished(data: M4Benchmark) -> M4Benchmark:
@@ -187,10 +187,10 @@ def test_unfinished_windows_go_on_after_the_end_and_are_unknown_there(
     assert len(windows) == sum(min(round(9.5 * HORIZON), length - 60) for length in LENGTHS)
     batch = windows.gather(torch.arange(len(windows)))
     assert batch.history.isfinite().all()
-    assert batch.future[..., 0].isfinite().all()
+    assert batch.target[..., 0].isfinite().all()
     series = parts["train"][2]
     np.testing.assert_allclose((batch.history[-1, 0] / 10).exp(), series[-61:-1], rtol=1e-4)
-    last = batch.future[-1, 0]
+    last = batch.target[-1, 0]
     assert float((last[0] / 10).exp()) == pytest.approx(series[-1], rel=1e-4)
     assert last[1:].isnan().all()
 
@@ -200,7 +200,7 @@ def test_unfinished_windows_never_reach_into_the_held_out_horizon_or_the_next_se
 ) -> None:
     windows = _unfinished(data).train()
     known = np.concatenate([series[:-HORIZON] for series in parts["train"]])
-    future = windows.gather(torch.arange(len(windows))).future
+    future = windows.gather(torch.arange(len(windows))).target
     seen = (future[future.isfinite()] / 10).exp().numpy()
     assert np.abs(known[None] - np.unique(seen)[:, None]).min(1).max() < 0.01
     ends = [series[-HORIZON - 1] for series in parts["train"]]
@@ -219,8 +219,8 @@ def test_short_histories_are_a_horizon_or_more_after_the_first_value_repeated(
     series = parts["train"][1]
     history = np.concatenate([np.full(60 - HORIZON, series[0]), series[:HORIZON]])
     np.testing.assert_allclose((first.history[0, 0] / 10).exp(), history, rtol=1e-4)
-    np.testing.assert_allclose((first.future[0, 0] / 10).exp(), series[HORIZON : 2 * HORIZON], rtol=1e-4)
-    last = (windows.gather(torch.tensor([len(windows) - 1])).future[0, 0] / 10).exp()
+    np.testing.assert_allclose((first.target[0, 0] / 10).exp(), series[HORIZON : 2 * HORIZON], rtol=1e-4)
+    last = (windows.gather(torch.tensor([len(windows) - 1])).target[0, 0] / 10).exp()
     np.testing.assert_allclose(last, parts["train"][2][-2 * HORIZON : -HORIZON], rtol=1e-4)
 
 

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from leapts.data.catalogue import find
 from leapts.data.panel import Panel
+from leapts.datasets.catalogue import find
 from leapts.errors import DataError
 from leapts_bench.protocol import cut, folds, prepare
 from tests.bench.conftest import ETT_HOURLY
@@ -39,7 +39,7 @@ def test_what_is_forecast_lies_in_its_own_part() -> None:
 
     def stretch(windows_name: str) -> tuple[int, int]:
         windows = getattr(data, windows_name)()
-        first, last = windows.gather(torch.tensor([0, len(windows) - 1])).future
+        first, last = windows.gather(torch.tensor([0, len(windows) - 1])).target
         return tuple(round(float(data.scaler.inverse(x)[0, at])) for x, at in ((first, 0), (last, -1)))  # type: ignore[return-value]
 
     assert stretch("train") == (96, 8639)
@@ -51,7 +51,7 @@ def test_scaling_knows_the_training_part_alone(panel: Panel) -> None:
     changed = Panel.from_matrix(torch.cat([panel.matrix()[:, :8640], 9 + panel.matrix()[:, 8640:]], 1))
     one, other = (cut(series, ETT_HOURLY, input_size=96, horizon=24).scaler for series in (panel, changed))
     assert torch.equal(one.mean, other.mean)
-    assert torch.equal(one.deviation, other.deviation)
+    assert torch.equal(one.std, other.std)
 
 
 def test_a_set_with_its_test_kept_apart_is_refused() -> None:

@@ -15,6 +15,7 @@ def _append_many(path: Path, writer: int, count: int) -> None:
         results.append(path, {"writer": writer, "number": number, "padding": "x" * 5000})
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_lose_and_tear_nothing(tmp_path: Path) -> None:
     path = tmp_path / "suite.jsonl"
     fork = multiprocessing.get_context("spawn")
@@ -67,7 +68,7 @@ def _with_patience(run: Run, patience: int) -> Run:
 def test_a_run_whose_patience_lasted_stands_for_the_one_without(tmp_path: Path) -> None:
     patient, plain = (_with_patience(tiny_run(), patience) for patience in (3, 0))
     line = _line(patient, stopped_early=False)
-    results.append(tmp_path / "peers.jsonl", line)
+    results.append(tmp_path / "baselines.jsonl", line)
     assert results.finished(tmp_path) == {patient.key: line, plain.key: line}
     assert results.cut_short(tmp_path) == {}
 
@@ -75,7 +76,7 @@ def test_a_run_whose_patience_lasted_stands_for_the_one_without(tmp_path: Path) 
 def test_a_run_that_was_cut_short_is_to_be_done_again(tmp_path: Path) -> None:
     patient, plain = (_with_patience(tiny_run(), patience) for patience in (3, 0))
     line = _line(patient, stopped_early=True)
-    results.append(tmp_path / "peers.jsonl", line)
+    results.append(tmp_path / "baselines.jsonl", line)
     assert results.finished(tmp_path) == {patient.key: line}
     assert results.cut_short(tmp_path) == {plain.key: line}
 
@@ -85,7 +86,7 @@ def test_a_run_whose_patience_ended_with_it_was_not_cut_short(tmp_path: Path) ->
     line = _line(patient, stopped_early=True)
     looks = patient.training.looks
     whole = {**line, "training": {**line["training"], "validations": [[step, 1.0] for step in range(looks)]}}
-    results.append(tmp_path / "peers.jsonl", whole)
+    results.append(tmp_path / "baselines.jsonl", whole)
     assert set(results.finished(tmp_path)) == {patient.key, plain.key}
     assert not results.cut_short(tmp_path)
 

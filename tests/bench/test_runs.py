@@ -1,15 +1,39 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from leapts.errors import ConfigError
-from leapts_bench.runs import Learning, PeerDesign, Run
+from leapts_bench import results
+from leapts_bench.runs import BaselineDesign, LeapTSDesign, Learning, Run, parse_run
 from tests.bench.conftest import TINY, tiny_run
 
 
 def test_the_key_of_a_description_never_changes() -> None:
     """Results on record are found by their keys: another key for the same description would repeat them all."""
     assert tiny_run().key == "9f72f9ba3087b775"
+
+
+def test_every_stored_run_has_its_key_under_the_names_of_today() -> None:
+    """An option that is renamed must not change keys: finished runs would be repeated."""
+    stored = [
+        line
+        for path in sorted((Path(__file__).parents[2] / "benchmarks" / "results").glob("*.jsonl"))
+        for line in results.read(path)
+        if "key" in line and "season" not in line.get("run", {"season": 1})  # an option that was withdrawn
+    ]
+    renamed = [line for line in stored if "variate_identity" in line["run"]["model"].get("options", {})]
+    assert len(renamed) > 100
+    for line in stored:
+        assert parse_run(json.dumps(line["run"])).key == line["key"]
+
+
+def test_an_option_has_one_name_in_a_run_and_one_in_its_description() -> None:
+    run = tiny_run().model_copy(update={"model": LeapTSDesign(options={"variate_identity": True})})
+    assert isinstance(run.model, LeapTSDesign)
+    assert run.model.options == {"series_embedding": True}
+    assert run.description()["model"]["options"] == {"variate_identity": True}
+    assert parse_run(json.dumps(run.description())) == run
 
 
 def test_a_description_that_went_through_json_is_the_same_run() -> None:
@@ -27,8 +51,8 @@ def test_all_that_decides_the_outcome_changes_the_key() -> None:
         run.model_copy(update={"input_size": 36}),
         run.model_copy(update={"dataset": "Scenario2"}),
         run.model_copy(update={"training": Learning(epochs=1)}),
-        run.model_copy(update={"model": PeerDesign(name="DLinear")}),
-        TINY.taught(4).run("SeattleWeather", input_size=24, horizon=12, seed=1),
+        run.model_copy(update={"model": BaselineDesign(name="DLinear")}),
+        TINY.distilled(4).run("SeattleWeather", input_size=24, horizon=12, seed=1),
         TINY.changed({"hidden_size": 16}).run("SeattleWeather", input_size=24, horizon=12, seed=1),
     ]
     assert len({run.key, *(other.key for other in others)}) == len(others) + 1
@@ -37,11 +61,11 @@ def test_all_that_decides_the_outcome_changes_the_key() -> None:
 def test_one_model_is_its_own_only_member() -> None:
     run = tiny_run(seed=3)
     assert run.members() == [run]
-    assert TINY.averaged(1).run("SeattleWeather", input_size=24, horizon=12, seed=3).key == run.key
+    assert TINY.ensemble(1).run("SeattleWeather", input_size=24, horizon=12, seed=3).key == run.key
 
 
 def test_no_two_runs_share_a_member() -> None:
-    means = [TINY.averaged(4).run("SeattleWeather", input_size=24, horizon=12, seed=seed) for seed in (1, 2, 3)]
+    means = [TINY.ensemble(4).run("SeattleWeather", input_size=24, horizon=12, seed=seed) for seed in (1, 2, 3)]
     members = [member for mean in means for member in mean.members()]
     assert members == [tiny_run(seed=seed) for seed in range(1, 13)]
 

@@ -37,6 +37,7 @@ def test_machines_are_what_the_time_of_all_series_needs() -> None:
     assert replace(COSTS, rows=0).machines_that_exchange(1e10) == math.ceil(1e10 * 5e-5 / 1800 / 16)
 
 
+@pytest.mark.slow
 def test_a_measurement_has_every_cost_and_none_is_nothing() -> None:
     line = measure(series=300, repeats=1)
     costs = Costs.of(line)

@@ -118,15 +118,15 @@ def test_candidates_are_the_same_every_time_and_all_different(variates: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("lean", "leaner", "width"),
+    ("compact", "smallest", "width"),
     [(1.0149, 2.0, 64), (1.0151, 2.0, 128), (0.9, 2.0, 64), (1.01, 1.015, 32), (1.01, 1.0152, 64), (1.02, 1.004, 32)],
 )
-def test_the_leanest_form_is_taken_that_costs_next_to_nothing(lean: float, leaner: float, width: int) -> None:
+def test_the_smallest_variant_that_is_nearly_as_good_is_chosen(compact: float, smallest: float, width: int) -> None:
     best = Recipe(model=LeapTSDesign(options={"hidden_size": 128}))
-    forms = {128: best, 64: best.lean(64), 32: best.lean(32)}
+    forms = {128: best, 64: best.compact(64), 32: best.compact(32)}
     lines = [
         _line(recipe.run("ETTh2", input_size=96, horizon=36, seed=1), 2, cost)
-        for recipe, cost in zip(forms.values(), (1.0, lean, leaner), strict=True)
+        for recipe, cost in zip(forms.values(), (1.0, compact, smallest), strict=True)
     ]
     assert chosen(lines)["ETTh2"] == forms[width]
 
@@ -137,13 +137,13 @@ def test_a_search_of_a_timed_set_ends_with_the_lean_forms_of_its_best(folder: Pa
     timed, other = ([run for run in tried if run.dataset == name] for name in ("ETTh2", "ETTm1"))
     assert len(timed) == len(other) + 2 == 16 + 5 + 2 + 2
     finals = [Recipe(model=run.model) for run in timed[-4:-2] if isinstance(run.model, LeapTSDesign)]
-    assert [run.model for run in timed[-2:]] in [[final.lean(width).model for width in (64, 32)] for final in finals]
+    assert [run.model for run in timed[-2:]] in [[final.compact(width).model for width in (64, 32)] for final in finals]
 
 
 def test_a_lean_recipe_is_never_wider_nor_longer_than_its_recipe() -> None:
     wide = Recipe(model=LeapTSDesign(options={"hidden_size": 128, "mixing": {"kind": "mlp"}}))
     narrow = Recipe(model=LeapTSDesign(options={"hidden_size": 32}))
-    config = wide.lean(64).model.config(input_size=96, horizon=60, variates=7)
-    assert (config.hidden_size, config.scheduling.max_leaps) == (64, 2)  # type: ignore[union-attr]
+    config = wide.compact(64).model.config(input_size=96, horizon=60, variates=7)
+    assert (config.hidden_size, config.scheduling.model_dump()["max_leaps"]) == (64, 2)
     assert config.mixing.kind == "mlp"
-    assert narrow.lean(64).model.config(input_size=96, horizon=60, variates=7).hidden_size == 32
+    assert narrow.compact(64).model.config(input_size=96, horizon=60, variates=7).hidden_size == 32

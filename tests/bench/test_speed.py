@@ -8,18 +8,19 @@ from typing import Any
 import pytest
 import torch
 
-from leapts.assembly import build_model
 from leapts.config import ModelConfig
+from leapts.model.build import build_model
 from leapts_bench import results
 from leapts_bench.protocol import Benchmark, prepare
 from leapts_bench.runs import Learning
-from leapts_bench.speed import FILE, Plan, measure, measuring, speed_page, timing
+from leapts_bench.speed import FILE, Plan, measure, measuring, timing
 from leapts_bench.speed.growth import memory_exponent
 from leapts_bench.speed.inference import onnx_session
 from leapts_bench.speed.limit import profiled
 from leapts_bench.speed.plan import HORIZON, LOOKBACK, random_walks
 from leapts_bench.speed.timing import exponent, fastest, peak_memory
 from leapts_bench.speed.training import race, training_step
+from leapts_bench.tables.speed import speed_page
 from tests.bench.conftest import TINY
 
 CONFIG = ModelConfig(h=HORIZON, input_size=LOOKBACK, hidden_size=8)

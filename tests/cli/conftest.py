@@ -1,5 +1,6 @@
 """A small panel, a model fitted to it once, and ways to run the command line inside and outside this process."""
 
+import json
 import math
 import os
 import subprocess
@@ -8,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,8 +75,8 @@ def table(names: Sequence[str] = ("a", "b"), rows: int = 120) -> str:
     lines = ["unique_id,ds,y"]
     for number, name in enumerate(names):
         for day in range(rows):
-            stamp = date(2024, 1, 1) + timedelta(days=day)
-            lines.append(f"{name},{stamp},{10 + number + math.sin(day / 7 * 2 * math.pi):.4f}")
+            timestamp = date(2024, 1, 1) + timedelta(days=day)
+            lines.append(f"{name},{timestamp},{10 + number + math.sin(day / 7 * 2 * math.pi):.4f}")
     return "\n".join(lines) + "\n"
 
 
@@ -92,3 +94,10 @@ def model(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "model"
     LeapTS(6, 12, max_steps=4).fit(data).save(path)
     return path
+
+
+def page_data(page: Path) -> dict[str, Any]:
+    """Read the data that a report embeds."""
+    text = page.read_text(encoding="utf-8").split('<script id="data" type="application/json">')[1].split("</script>")[0]
+    data: dict[str, Any] = json.loads(text)
+    return data

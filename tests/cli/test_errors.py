@@ -1,4 +1,4 @@
-"""What goes wrong ends with one line and the right exit code."""
+"""Errors give one line on standard error and the right exit code."""
 
 import shlex
 import subprocess
@@ -10,18 +10,18 @@ import pytest
 from tests.cli.conftest import FEW_STEPS, Leapts, outside, table
 
 USAGE = {
-    "no such command": (["fot"], "fit"),
-    "no such option": (["--nonsense"], "--nonsense"),
-    "a missing argument": (["fit"], "DATA"),
-    "a missing option": (["fit", "x.csv", "--out", "m"], "--horizon"),
-    "a horizon of nothing": (["fit", "x.csv", "--out", "m", "--horizon", "0"], "--horizon"),
-    "a word for a number": (["fit", "x.csv", "--out", "m", "--horizon", "ten"], "--horizon"),
-    "a layout there is not": (["fit", "x.csv", "--out", "m", "--horizon", "2", "--layout", "tall"], "tall"),
+    "unknown command": (["fot"], "fit"),
+    "unknown option": (["--nonsense"], "--nonsense"),
+    "missing argument": (["fit"], "DATA"),
+    "missing option": (["fit", "x.csv", "--out", "m"], "--horizon"),
+    "zero horizon": (["fit", "x.csv", "--out", "m", "--horizon", "0"], "--horizon"),
+    "text for a number": (["fit", "x.csv", "--out", "m", "--horizon", "ten"], "--horizon"),
+    "unknown layout": (["fit", "x.csv", "--out", "m", "--horizon", "2", "--layout", "tall"], "tall"),
 }
 
 
 @pytest.mark.parametrize("case", USAGE)
-def test_a_wrong_command_line_is_one_line(leapts: Leapts, case: str) -> None:
+def test_invalid_command_line_gives_one_line(leapts: Leapts, case: str) -> None:
     arguments, word = USAGE[case]
     result = leapts(*arguments)
     assert result.code == 2
@@ -35,52 +35,52 @@ def _fit(*arguments: object) -> list[object]:
 
 
 INPUT: dict[str, tuple[list[object], str]] = {
-    "no such file": (_fit("nosuch.csv"), "neither a file nor a data set"),
-    "nearly a data set": (_fit("SeatleWeather"), "SeattleWeather"),
-    "no such data set": (_fit("dataset:Nonsense"), "Nonsense"),
-    "a data set that is elsewhere": (_fit("ETTh1"), "leapts datasets fetch ETTh1"),
-    "a data set read otherwise": (_fit("SeattleWeather", "--freq", "h"), "--freq"),
-    "a folder for a file": (_fit("."), "directory"),
-    "an empty file": (_fit("empty.csv"), "empty"),
-    "not a table": (_fit("text.csv"), "text.csv"),
-    "too little data": (_fit("short.csv"), "7 values"),
-    "no such column": (_fit("waves.csv", "--target-col", "sold", "--layout", "long"), "sold"),
-    "a wrong frequency": (_fit("waves.csv", "--freq", "h"), "freq"),
-    "a frequency that is none": (_fit("waves.csv", "--freq=--5"), "not a frequency"),
-    "a share for a level": (["predict", "model", "--level", "0.8"], "for 80 % say 80"),
-    "a file for the state": ([*_fit("waves.csv"), "--checkpoint", "waves.csv"], "it is a file; name a folder"),
-    "a fill that is none": (_fit("waves.csv", "--fill", "magic"), "magic"),
+    "missing file": (_fit("nosuch.csv"), "neither a file nor a data set"),
+    "misspelled data set": (_fit("SeatleWeather"), "SeattleWeather"),
+    "unknown data set": (_fit("dataset:Nonsense"), "Nonsense"),
+    "data set not downloaded": (_fit("ETTh1"), "leapts datasets fetch ETTh1"),
+    "read options with a data set": (_fit("SeattleWeather", "--freq", "h"), "--freq"),
+    "folder for a file": (_fit("."), "directory"),
+    "empty file": (_fit("empty.csv"), "empty"),
+    "text that is not a table": (_fit("text.csv"), "text.csv"),
+    "short series": (_fit("short.csv"), "7 values"),
+    "missing column": (_fit("waves.csv", "--target-col", "sold", "--layout", "long"), "sold"),
+    "frequency other than the data": (_fit("waves.csv", "--freq", "h"), "freq"),
+    "invalid frequency": (_fit("waves.csv", "--freq=--5"), "not a frequency"),
+    "share for a level": (["predict", "model", "--level", "0.8"], "0.8"),
+    "file for a checkpoint folder": ([*_fit("waves.csv"), "--checkpoint", "waves.csv"], "it is a file; name a folder"),
+    "unknown fill": (_fit("waves.csv", "--fill", "magic"), "magic"),
     "resume without checkpoint": (_fit("waves.csv", "--resume"), "--checkpoint"),
-    "a level too high": (["predict", "model", "--level", "101"], "101"),
-    "no such model": (["predict", "nowhere"], "nowhere"),
-    "a folder that is no model": (["predict", "."], "config.json"),
-    "an ending that tells nothing": (["predict", "model", "-o", "f.xlsx"], "f.xlsx"),
-    "one file for two": (["predict", "model", "-o", "f.csv", "--trace", "f.csv"], "--trace"),
-    "a report inside the model": (_fit("waves.csv", "--report", "m/report.html"), "inside --out"),
-    "a folder for the best options": (["tune", "waves.csv", "--horizon", 6, "--out", "model"], "best.toml"),
-    "a folder that is missing": (["predict", "model", "-o", "no/f.csv"], "no"),
-    "other data than the model's": (["predict", "model", "hourly.csv"], "freq"),
+    "level above 100": (["predict", "model", "--level", "101"], "101"),
+    "missing model": (["predict", "nowhere"], "nowhere"),
+    "folder without a model": (["predict", "."], "config.json"),
+    "unknown suffix": (["predict", "model", "-o", "f.xlsx"], "f.xlsx"),
+    "one file for two outputs": (["predict", "model", "-o", "f.csv", "--trace", "f.csv"], "--trace"),
+    "report inside the model": (_fit("waves.csv", "--report", "m/report.html"), "inside --out"),
+    "folder for the best options": (["tune", "waves.csv", "--horizon", 6, "--out", "model"], "best.toml"),
+    "missing folder": (["predict", "model", "-o", "no/f.csv"], "no"),
+    "frequency other than the model": (["predict", "model", "hourly.csv"], "freq"),
     "more windows than data": (["backtest", "waves.csv", "--horizon", 6, "--windows", 50], "50"),
-    "the place of a model taken": (["fit", "waves.csv", "--horizon", 6, "--out", "waves.csv"], "waves.csv"),
-    "the place of a demo taken": (["demo", "--out", "waves.csv"], "waves.csv"),
-    "no configuration": (_fit("waves.csv", "--config", "no.toml"), "no.toml"),
-    "a broken configuration": (_fit("waves.csv", "--config", "text.csv"), "TOML"),
-    "a configuration that misspells": (_fit("waves.csv", "--config", "typo.toml"), "did you mean max-steps?"),
-    "a configuration of the wrong kind": (_fit("waves.csv", "--config", "kind.toml"), "a single value"),
-    "a model option there is not": (_fit("waves.csv", "--config", "model.toml"), "hiden_size"),
-    "a switch for a number": (_fit("waves.csv", "--config", "switch.toml"), "max-steps is no switch"),
-    "state inside the model": ([*_fit("waves.csv"), "--checkpoint", "m/state"], "which holds the model alone"),
-    "a forecast over its data": (["predict", "model", "waves.csv", "-o", "./waves.csv"], "would be lost"),
-    "a trace over its data": (["predict", "model", "waves.csv", "--trace", "waves.csv"], "would be lost"),
-    "a back-test over its data": (["backtest", "waves.csv", "--horizon", 6, "-o", "waves.csv"], "would be lost"),
-    "a column of a baseline's name": (
+    "file in place of the model": (["fit", "waves.csv", "--horizon", 6, "--out", "waves.csv"], "waves.csv"),
+    "file in place of the demo": (["demo", "--out", "waves.csv"], "waves.csv"),
+    "missing configuration": (_fit("waves.csv", "--config", "no.toml"), "no.toml"),
+    "invalid TOML": (_fit("waves.csv", "--config", "text.csv"), "TOML"),
+    "misspelled option in configuration": (_fit("waves.csv", "--config", "typo.toml"), "did you mean max-steps?"),
+    "list for a single value": (_fit("waves.csv", "--config", "kind.toml"), "a single value"),
+    "misspelled model option": (_fit("waves.csv", "--config", "model.toml"), "hiden_size"),
+    "truth value for a number": (_fit("waves.csv", "--config", "switch.toml"), "max-steps must have a value"),
+    "checkpoint inside the model": ([*_fit("waves.csv"), "--checkpoint", "m/state"], "m/state is inside --out"),
+    "forecast over its data": (["predict", "model", "waves.csv", "-o", "./waves.csv"], "overwritten"),
+    "trace over its data": (["predict", "model", "waves.csv", "--trace", "waves.csv"], "overwritten"),
+    "backtest over its data": (["backtest", "waves.csv", "--horizon", 6, "-o", "waves.csv"], "overwritten"),
+    "column with the name of a baseline": (
         ["backtest", "naive.csv", "--horizon", 6, "--target-col", "SeasonalNaive", *FEW_STEPS],
         "has the name of another column",
     ),
-    "a scenario there is not": (["datasets", "make", "ETTh1", "--out", "x.csv"], "Scenario1"),
-    "nowhere to fetch to": (["datasets", "fetch", "ETTh1"], "--to"),
+    "unknown scenario": (["datasets", "make", "ETTh1", "--out", "x.csv"], "Scenario1"),
+    "no folder to fetch to": (["datasets", "fetch", "ETTh1"], "--to"),
     "nothing to fetch": (["datasets", "fetch", "Scenario1", "--to", "."], "no download"),
-    "nothing to fetch from": (["datasets", "fetch", "ETTh1", "--from", ".", "--to", "d"], "ETTh1.csv"),
+    "file to fetch is missing": (["datasets", "fetch", "ETTh1", "--from", ".", "--to", "d"], "ETTh1.csv"),
 }
 
 
@@ -105,7 +105,7 @@ def workplace(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 @pytest.mark.parametrize("case", INPUT)
 @pytest.mark.usefixtures("workplace")
-def test_wrong_input_is_one_line_and_code_2(leapts: Leapts, case: str) -> None:
+def test_invalid_input_gives_one_line_and_code_2(leapts: Leapts, case: str) -> None:
     arguments, words = INPUT[case]
     result = leapts(*arguments)
     assert result.code == 2, result.err
@@ -113,34 +113,36 @@ def test_wrong_input_is_one_line_and_code_2(leapts: Leapts, case: str) -> None:
     assert words in result.error_line
 
 
-def test_the_shell_sees_the_code(tmp_path: Path) -> None:
+def test_process_exits_with_the_code(tmp_path: Path) -> None:
     result = outside(["datasets", "fetch", "ETTh1", "--from", tmp_path, "--to", tmp_path])
     assert result.code == 2
     assert result.error_line.startswith("error: ")
 
 
 @pytest.mark.usefixtures("workplace")
-def test_debug_shows_where(leapts: Leapts) -> None:
+def test_debug_shows_the_traceback(leapts: Leapts) -> None:
     result = leapts("predict", "nowhere", "--debug")
     assert result.code == 2
     assert "Traceback" in result.err
     assert result.err.splitlines()[-1].startswith("error: nowhere")
 
 
-def test_the_unexpected_is_code_1_and_says_how_to_see_more(
+def test_unexpected_error_has_code_1_and_names_debug(
     leapts: Leapts, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("the moon\nfell")
 
-    monkeypatch.setattr("leapts.forecaster.facade.LeapTS.predict", fail)
+    monkeypatch.setattr("leapts.forecasting.estimator.LeapTS.predict", fail)
     result = leapts("predict", model)
     assert result.code == 1
-    assert result.error_line == ("error: unexpected RuntimeError: the moon fell (run again with --debug to see where)")
+    assert result.error_line == (
+        "error: unexpected RuntimeError: the moon fell (run again with --debug for the traceback)"
+    )
     assert "Traceback" in leapts("predict", model, "--debug").err
 
 
-def test_a_place_that_cannot_be_written_to_is_found_before_training(leapts: Leapts, workplace: Path) -> None:
+def test_unwritable_out_is_found_before_training(leapts: Leapts, workplace: Path) -> None:
     (workplace / "file").write_text("")
     result = leapts("fit", "waves.csv", "--horizon", 6, "--out", "file/model", "--max-steps", 10**6)
     assert result.code == 2
@@ -149,16 +151,16 @@ def test_a_place_that_cannot_be_written_to_is_found_before_training(leapts: Leap
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there no file can be made, whoever asks")
 @pytest.mark.usefixtures("workplace")
-def test_a_folder_that_takes_no_files_is_found_before_the_work(leapts: Leapts) -> None:
+def test_unwritable_folder_is_found_before_the_fit(leapts: Leapts) -> None:
     for option in (["-o", "/proc/x.csv"], ["--report", "/proc/x.html"]):
         result = leapts("backtest", "waves.csv", "--horizon", 6, "--max-steps", 10**6, *option)
         assert (result.code, "choose another folder" in result.error_line) == (2, True)
 
 
-@pytest.mark.parametrize("option", [["--threads", 2], ["--safe-cells"]])
-def test_what_an_engine_cannot_heed_is_refused(leapts: Leapts, data: Path, model: Path, option: list[object]) -> None:
+@pytest.mark.parametrize("option", [["--threads", 2], ["--escape-formulas"]])
+def test_options_that_ray_cannot_use_are_refused(leapts: Leapts, data: Path, model: Path, option: list[object]) -> None:
     line = leapts("predict", model, data, "-o", "forecasts", "--engine", "ray", *option).error_line
-    assert "leave out --threads, --safe-cells" in line
+    assert "no --threads, --escape-formulas" in line
 
 
 @pytest.mark.parametrize(
@@ -171,15 +173,17 @@ def test_what_an_engine_cannot_heed_is_refused(leapts: Leapts, data: Path, model
         ["analyse", "--plot", "x.png"],
     ],
 )
-def test_nothing_is_written_into_a_models_folder(leapts: Leapts, data: Path, model: Path, arguments: list[str]) -> None:
+def test_outputs_inside_the_model_folder_are_refused(
+    leapts: Leapts, data: Path, model: Path, arguments: list[str]
+) -> None:
     command, option, name = arguments
     before = {path.name: path.read_bytes() for path in model.iterdir()}
     result = leapts(command, model, *([data] if command in ("report", "analyse") else []), option, model / name)
-    assert (result.code, "is inside the model's folder" in result.error_line) == (2, True)
+    assert (result.code, f"{model / name} is inside the model folder" in result.error_line) == (2, True)
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
 
 
-def test_streams_may_be_closed_and_full(leapts: Leapts, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_and_full_streams_are_handled(leapts: Leapts, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listing = f"{shlex.quote(sys.executable)} -m leapts datasets list"
     closed = subprocess.run(["sh", "-c", f"{listing} >&-"], capture_output=True, text=True, check=False)
     assert (closed.returncode, closed.stderr) == (0, "")

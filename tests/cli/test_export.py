@@ -1,4 +1,4 @@
-"""`leapts export` writes one file, where it is told to or beside the model."""
+"""`leapts export` writes one file, by default beside the model."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from tests.cli.conftest import Leapts
 pytestmark = pytest.mark.usefixtures("unchecked_shapes")
 
 
-def test_the_file_goes_beside_the_model_unless_told_otherwise(leapts: Leapts, data: Path, tmp_path: Path) -> None:
+def test_file_is_beside_the_model_by_default(leapts: Leapts, data: Path, tmp_path: Path) -> None:
     model = LeapTS(6, 12, max_steps=2, model={"scheduling": "none", "mixing": "none"}).fit(data)
     copy = tmp_path / "weather"
     model.save(copy)
@@ -28,11 +28,11 @@ def test_the_file_goes_beside_the_model_unless_told_otherwise(leapts: Leapts, da
     assert (answer["file"], answer["input"]) == (str(tmp_path / "f.pt2"), [None, 1, 12])
 
 
-def test_what_cannot_be_written_is_said_before_the_work(leapts: Leapts, model: Path, tmp_path: Path) -> None:
+def test_unwritable_file_is_found_before_the_export(leapts: Leapts, model: Path, tmp_path: Path) -> None:
     for out, message in (
-        (tmp_path / "no" / "where.pt2", "make it first"),
+        (tmp_path / "no" / "where.pt2", "does not exist"),
         (tmp_path, "is a folder"),
-        (model / "x.pt2", "holds the model"),
+        (model / "x.pt2", "inside the model folder"),
     ):
         result = leapts("export", model, "--format", "pt2", "--out", out)
         assert result.code == 2
@@ -41,7 +41,7 @@ def test_what_cannot_be_written_is_said_before_the_work(leapts: Leapts, model: P
     assert leapts("export", tmp_path / "nothing").code == 2
 
 
-def test_a_missing_extra_is_named(leapts: Leapts, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_is_named(leapts: Leapts, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
     result = leapts("export", model, "--out", tmp_path / "m.onnx")
     assert (result.code, "pip install 'leapts[onnx]'" in result.error_line) == (2, True)

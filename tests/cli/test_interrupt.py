@@ -1,4 +1,4 @@
-"""Ctrl-C ends a fit with one line, and the fit can go on as if it had not."""
+"""Ctrl-C ends a fit with one line, and the fit can be resumed exactly."""
 
 import signal
 import subprocess
@@ -6,8 +6,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from leapts import LeapTS
 from tests.cli.conftest import Leapts, Result, environment
+
+pytestmark = pytest.mark.slow
 
 LONG = ["--horizon", "6", "--input-size", "12", "--max-steps", "100"]
 
@@ -28,9 +32,7 @@ def _interrupted(arguments: list[str], wait_for: Path) -> Result:
     return Result(process.returncode, out.decode(), err.decode())
 
 
-def test_a_fit_resumed_after_an_interrupt_equals_an_uninterrupted_one(
-    leapts: Leapts, data: Path, tmp_path: Path
-) -> None:
+def test_resumed_fit_equals_uninterrupted_fit(leapts: Leapts, data: Path, tmp_path: Path) -> None:
     checkpoint = tmp_path / "run"
     arguments = ["fit", str(data), *LONG, "--out", str(tmp_path / "m"), "--checkpoint", str(checkpoint)]
     result = _interrupted(arguments, checkpoint / "checkpoint.safetensors")
@@ -49,7 +51,7 @@ def test_a_fit_resumed_after_an_interrupt_equals_an_uninterrupted_one(
     assert all(value.equal(weights[name]) for name, value in first.model.state_dict().items())
 
 
-def test_a_fit_interrupted_amid_its_teachers_can_be_resumed(leapts: Leapts, data: Path, tmp_path: Path) -> None:
+def test_fit_interrupted_during_distillation_can_be_resumed(leapts: Leapts, data: Path, tmp_path: Path) -> None:
     checkpoint, config = tmp_path / "run", tmp_path / "teachers.toml"
     config.write_text("[training]\nteachers = 2\n")
     arguments = ["fit", str(data), *LONG, "--config", str(config), "--out", str(tmp_path / "m")]
@@ -60,12 +62,12 @@ def test_a_fit_interrupted_amid_its_teachers_can_be_resumed(leapts: Leapts, data
     assert not (checkpoint / "checkpoint.safetensors").exists()
     resumed = leapts(*arguments, "--resume")
     assert (resumed.code, resumed.err) == (0, "")
-    assert "after 2 teachers" in resumed.out
+    assert "knowledge distillation from 2 models" in resumed.out
     assert "after 2 teachers" in (tmp_path / "m" / "README.md").read_text()
 
 
-def test_resuming_nothing_starts_afresh_and_says_so(leapts: Leapts, data: Path, tmp_path: Path) -> None:
+def test_resume_without_checkpoint_starts_at_step_0(leapts: Leapts, data: Path, tmp_path: Path) -> None:
     arguments = ["fit", data, "--horizon", 6, "--max-steps", 3, "--out", tmp_path / "m"]
     result = leapts(*arguments, "--checkpoint", tmp_path / "run", "--resume")
     assert result.code == 0
-    assert "starting afresh" in result.err
+    assert "step 0" in result.err

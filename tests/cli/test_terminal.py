@@ -1,4 +1,4 @@
-"""What data contain is shown, never obeyed; what is not asked for is not loaded or printed."""
+"""Names from data cannot control the terminal; imports and output are kept small."""
 
 import json
 import os
@@ -18,7 +18,7 @@ NASTY = "\x1b[31mred\x1b[0m [red]markup[/red] :smile: \u202ereversed"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["version"], ["datasets", "list"]], ids=" ".join)
-def test_torch_is_not_loaded_without_need(arguments: list[str]) -> None:
+def test_torch_and_pandas_are_not_imported_without_need(arguments: list[str]) -> None:
     script = (
         "import sys; from leapts.cli import run; code = run(sys.argv[1:]); "
         "sys.exit(code or (9 if {'torch', 'pandas'} & set(sys.modules) else 0))"
@@ -29,7 +29,7 @@ def test_torch_is_not_loaded_without_need(arguments: list[str]) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     show_table([NASTY], [[NASTY]])
     complain(f"error: {NASTY}\nand a second line")
     out, err = capsys.readouterr()
@@ -42,14 +42,14 @@ def test_names_cannot_command_the_terminal(capsys: pytest.CaptureFixture[str]) -
     assert len(err.splitlines()) == 1
 
 
-def test_names_and_stamps_that_are_numbers_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_numbers_as_names_and_timestamps_have_no_separators(capsys: pytest.CaptureFixture[str]) -> None:
     frame = pd.DataFrame({"unique_id": [1001, 1001], "ds": [2025, 2026], "LeapTS": [12345.0, 2.5]})
     show_frame(frame, rows=2, hint="")
     out = capsys.readouterr().out
     assert "1001  2025  12,345" in " ".join(out.split()).replace(" ", "  ")
 
 
-def test_nasty_series_names_survive_a_round_trip(leapts: Leapts, tmp_path: Path) -> None:
+def test_series_names_survive_fit_and_predict(leapts: Leapts, tmp_path: Path) -> None:
     names = ["=1+1", "[bold]x", "a\x1bb"]
     file = tmp_path / "nasty.csv"
     file.write_text(table(names))
@@ -58,18 +58,18 @@ def test_nasty_series_names_survive_a_round_trip(leapts: Leapts, tmp_path: Path)
     assert list(dict.fromkeys(row["unique_id"] for row in answer["forecast"])) == names
 
 
-def test_file_names_cannot_command_the_terminal(leapts: Leapts) -> None:
+def test_file_names_cannot_control_the_terminal(leapts: Leapts) -> None:
     result = leapts("predict", "no\x1b[31msuch")
     assert "\x1b" not in result.err
     assert "no\\x1b[31msuch" in result.error_line
 
 
-def test_json_has_no_infinities(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_json_has_null_for_nan_and_infinity(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     write_json({"mase": float("inf"), "mae": [float("nan"), 1.5]})
     assert json.loads(capfdbinary.readouterr().out) == {"mase": None, "mae": [None, 1.5]}
 
 
-def test_a_pipe_sees_no_bar_and_a_terminal_does(leapts: Leapts, data: Path, tmp_path: Path) -> None:
+def test_progress_bar_is_shown_on_terminals_only(leapts: Leapts, data: Path, tmp_path: Path) -> None:
     arguments = ["fit", str(data), "--horizon", "6", "--out", str(tmp_path / "m"), *FEW_STEPS]
     assert leapts(*arguments).err == ""
     ours, theirs = pty.openpty()
@@ -97,7 +97,7 @@ def at_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leapts.cli.terminal.is_terminal", lambda: True)
 
 
-def test_json_spells_what_a_terminal_would_obey(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_json_escapes_control_characters(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     name = "\x1b[2J \x9b2J \u202e \x7f \U000e0041 \udc80 \u00e4"
     write_json({"name": name})
     out = capfdbinary.readouterr().out.decode()
@@ -107,28 +107,31 @@ def test_json_spells_what_a_terminal_would_obey(capfdbinary: pytest.CaptureFixtu
 
 
 @pytest.mark.usefixtures("at_terminal")
-def test_csv_at_a_terminal_commands_nothing(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_csv_on_a_terminal_is_escaped(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     write_bytes(b'"a\x1b[2J","b\nc"\n1,2\n')
     assert capfdbinary.readouterr().out == b'"a\\x1b[2J","b\\nc"\n1,2\n'
 
 
-def test_csv_to_a_program_is_as_it_is(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_csv_in_a_pipe_is_unchanged(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     write_bytes(b'"a\x1b[2J","b\nc"\n')
     assert capfdbinary.readouterr().out == b'"a\x1b[2J","b\nc"\n'
 
 
-def test_the_way_to_an_error_commands_nothing(leapts: Leapts, model: Path) -> None:
+def test_traceback_cannot_control_the_terminal(leapts: Leapts, model: Path) -> None:
     result = leapts("predict", model, "--debug", "-o", "no\x1b[31m/such.csv")
     assert result.code == 2
     assert "Traceback" in result.err
     assert "\x1b" not in result.err
 
 
-def test_safe_cells_are_asked_for(leapts: Leapts, tmp_path: Path) -> None:
+def test_formulas_are_escaped_on_request(leapts: Leapts, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(table(["=1+1", "b"]))
     assert leapts("fit", tmp_path / "a.csv", "--horizon", 6, "--out", tmp_path / "m", *FEW_STEPS).code == 0
     written = tmp_path / "forecast.csv"
-    assert leapts("predict", tmp_path / "m", "-o", written, "--trace", tmp_path / "trace.csv", "--safe-cells").code == 0
+    assert (
+        leapts("predict", tmp_path / "m", "-o", written, "--trace", tmp_path / "trace.csv", "--escape-formulas").code
+        == 0
+    )
     for path in (written, tmp_path / "trace.csv"):
         assert '"\'=1+1"' in path.read_text()
         assert '"=1+1"' not in path.read_text()

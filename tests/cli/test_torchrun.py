@@ -1,4 +1,4 @@
-"""`torchrun -m leapts fit`: real processes, a real network, and a real loss of one of them."""
+"""`torchrun -m leapts fit` with real processes, one of which is killed."""
 
 import os
 import re
@@ -15,6 +15,8 @@ import torch
 
 from leapts import LeapTS
 from tests.cli.conftest import Leapts, Result, environment
+
+pytestmark = pytest.mark.slow
 
 FIT = ["--horizon", "6", "--input-size", "12", "--max-steps", "40"]
 SETTINGS = "[training]\nval_check_steps = 10\nbatch_size = 33\n"
@@ -67,18 +69,14 @@ def alone(data: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory) 
     return path
 
 
-def test_two_processes_give_the_model_of_one_and_the_first_alone_speaks(
-    data: Path, settings: Path, alone: Path, tmp_path: Path
-) -> None:
+def test_two_processes_give_the_model_of_one(data: Path, settings: Path, alone: Path, tmp_path: Path) -> None:
     result = _finished(_start(["fit", data, *FIT, "--config", settings, "--out", tmp_path / "model"]))
     assert result.code == 0, result.err
     assert len(re.findall("^trained ", result.out, re.MULTILINE)) == 1
     _assert_close(tmp_path / "model", alone)
 
 
-def test_two_machines_give_the_model_of_one_and_the_first_process_alone_speaks(
-    data: Path, settings: Path, alone: Path, tmp_path: Path
-) -> None:
+def test_two_machines_give_the_model_of_one(data: Path, settings: Path, alone: Path, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -94,7 +92,7 @@ def test_two_machines_give_the_model_of_one_and_the_first_process_alone_speaks(
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds the process of a rank through /proc")
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_killed_rank_ends_the_run_in_one_line_and_resuming_goes_on(
+def test_killed_rank_ends_the_run_and_it_can_be_resumed(
     data: Path, settings: Path, alone: Path, tmp_path: Path, leapts: Leapts, rank: int
 ) -> None:
     folder, out = tmp_path / "run", tmp_path / "model"
@@ -108,7 +106,7 @@ def test_a_killed_rank_ends_the_run_in_one_line_and_resuming_goes_on(
     assert result.code != 0
     ours = [line for line in result.err.splitlines() if line.startswith("error: ")]
     assert len(ours) == 1, result.err
-    assert f"the state is in {folder}: run the same command with --resume to go on" in ours[0]
+    assert f"the checkpoint is in {folder}: run the same command with --resume" in ours[0]
     # Whoever is killed cannot tidy up the folder that it had claimed; but nothing is in it.
     assert not out.exists() or not list(out.iterdir())
 
@@ -119,7 +117,7 @@ def test_a_killed_rank_ends_the_run_in_one_line_and_resuming_goes_on(
 
 
 @pytest.mark.parametrize(("rank", "heard"), [("0", 1), ("1", 0)])
-def test_what_is_wrong_with_the_input_is_said_by_the_first(
+def test_invalid_input_is_reported_by_rank_0_only(
     tmp_path: Path, leapts: Leapts, monkeypatch: pytest.MonkeyPatch, rank: str, heard: int
 ) -> None:
     told = {"RANK": rank, "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}

@@ -5,12 +5,11 @@ from jaxtyping import install_import_hook
 
 # All but the options, which check themselves and say it more kindly.
 SHAPED = (
-    "borders",
     "columns",
-    "filling",
     "frequency",
     "frames",
-    "inference",
+    "imputation",
+    "timestamps",
     "panel",
     "scaling",
     "splits",

@@ -8,29 +8,31 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from leapts.config import ReadOptions
 from leapts.data.frames import forecast_frame, long_frame, panel_frame
-from leapts.data.options import PanelOptions
 from leapts.data.validation import read_panel
 
 
 def daily(**changes: Any) -> pd.DataFrame:
-    stamps = pd.date_range("2024-01-01", periods=3)
-    frame = pd.DataFrame({"unique_id": ["a"] * 3 + ["b"] * 3, "ds": [*stamps, *stamps], "y": [1.0, 2, 3, 4, 5, 6]})
+    timestamps = pd.date_range("2024-01-01", periods=3)
+    frame = pd.DataFrame(
+        {"unique_id": ["a"] * 3 + ["b"] * 3, "ds": [*timestamps, *timestamps], "y": [1.0, 2, 3, 4, 5, 6]}
+    )
     return frame.assign(**changes)
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
-def test_a_pandas_frame_comes_back_as_it_went_in(unit: Any, zone: str | None) -> None:
+@pytest.mark.parametrize("timezone", [None, "UTC", "Europe/Berlin"])
+def test_a_pandas_frame_comes_back_as_it_went_in(unit: Any, timezone: str | None) -> None:
     frame = daily()
-    frame["ds"] = frame.ds.dt.tz_localize(zone).dt.as_unit(unit)
+    frame["ds"] = frame.ds.dt.tz_localize(timezone).dt.as_unit(unit)
     pd.testing.assert_frame_equal(panel_frame(read_panel(frame)), frame)
 
 
-@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
-def test_a_polars_frame_comes_back_as_it_went_in(zone: str | None) -> None:
-    stamps = pl.col("ds").dt.replace_time_zone(zone).dt.cast_time_unit("ms")
-    frame = pl.from_pandas(daily()).with_columns(stamps)
+@pytest.mark.parametrize("timezone", [None, "Europe/Berlin"])
+def test_a_polars_frame_comes_back_as_it_went_in(timezone: str | None) -> None:
+    timestamps = pl.col("ds").dt.replace_time_zone(timezone).dt.cast_time_unit("ms")
+    frame = pl.from_pandas(daily()).with_columns(timestamps)
     assert panel_frame(read_panel(frame)).equals(frame)
     assert panel_frame(read_panel(frame)).schema == frame.schema
 
@@ -42,13 +44,15 @@ def test_dates_come_back_as_dates() -> None:
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("pandas", "timestamp[us]"), ("pyarrow", "date32[day]")])
-def test_dates_of_a_text_file_are_stamps_in_pandas_and_dates_in_arrow(kind: Any, expected: str, tmp_path: Path) -> None:
+def test_dates_of_a_text_file_are_timestamps_in_pandas_and_dates_in_arrow(
+    kind: Any, expected: str, tmp_path: Path
+) -> None:
     (tmp_path / "dates.csv").write_text("ds,y\n2024-01-01,1\n2024-01-02,2\n")
     panel = read_panel(tmp_path / "dates.csv").in_frames_of(kind)
     forecast = forecast_frame(panel, {"LeapTS": np.array([[3.0]])}, h=1)
-    stamps = pa.array(forecast["ds"]) if kind == "pandas" else forecast["ds"]
-    assert str(stamps.type) == expected
-    assert str(stamps[0].as_py())[:10] == "2024-01-03"
+    timestamps = pa.array(forecast["ds"]) if kind == "pandas" else forecast["ds"]
+    assert str(timestamps.type) == expected
+    assert str(timestamps[0].as_py())[:10] == "2024-01-03"
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8])
@@ -74,7 +78,7 @@ def test_an_arrow_table_comes_back_as_it_went_in() -> None:
 def test_a_forecast_has_a_row_for_each_series_and_step() -> None:
     panel = read_panel(
         daily().rename(columns={"unique_id": "shop", "ds": "day"}),
-        PanelOptions(id_col="shop", time_col="day"),
+        ReadOptions(id_col="shop", time_col="day"),
     )
     values = np.array([[10.0, 11], [20, 21]])
     forecast = forecast_frame(panel, {"LeapTS": values, "LeapTS-lo-80": values - 1}, h=2)
@@ -89,10 +93,10 @@ def test_a_forecast_has_a_row_for_each_series_and_step() -> None:
     pd.testing.assert_frame_equal(forecast, expected)
 
 
-def test_further_columns_of_stamps_look_like_the_time_column() -> None:
+def test_further_columns_of_timestamps_look_like_the_time_column() -> None:
     frame = daily()
     frame["ds"] = frame.ds.dt.tz_localize("Europe/Berlin")
     panel = read_panel(frame)
-    out = long_frame(panel, np.array([1]), panel.future(1)[1], {"cutoff": panel.last()[1:]})
+    out = long_frame(panel, np.array([1]), panel.future_timestamps(1)[1], {"cutoff": panel.last()[1:]})
     assert out.dtypes["cutoff"] == out.dtypes["ds"] == frame.dtypes["ds"]
     assert out.cutoff[0] == pd.Timestamp("2024-01-03", tz="Europe/Berlin")

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leapts.data.options import PanelOptions
+from leapts.config import ReadOptions
 from leapts.data.panel import Panel
 from leapts.data.validation import read_panel
 from leapts.errors import DataError
@@ -26,7 +26,7 @@ def ragged(lengths: list[int]) -> Panel:
         ],
         columns=["unique_id", "ds", "y"],
     )
-    return read_panel(frame, PanelOptions(freq=1))
+    return read_panel(frame, ReadOptions(freq=1))
 
 
 def lists(panel: Panel) -> list[list[float]]:
@@ -50,48 +50,50 @@ def test_head_and_tail_make_the_whole(lengths: list[int], steps: int) -> None:
     assert [len(series) for series in tail] == [min(length, steps) for length in lengths]
 
 
-def test_stamps_run_on_from_the_first() -> None:
+def test_timestamps_run_on_from_the_first() -> None:
     panel = ragged([3, 1, 2])
-    assert panel.stamps().tolist() == [0, 1, 2, 0, 0, 1]
+    assert panel.timestamps().tolist() == [0, 1, 2, 0, 0, 1]
     assert panel.last().tolist() == [2, 0, 1]
-    assert panel.future(2).tolist() == [[3, 4], [1, 2], [2, 3]]
+    assert panel.future_timestamps(2).tolist() == [[3, 4], [1, 2], [2, 3]]
 
 
 def at_a_skipped_time(freq: str, periods: int) -> Panel:
     """Two series at half past two, a time of day that New York's clocks skip on a Sunday in March."""
     walls = pd.date_range("2023-01-01 02:30", periods=periods, freq=freq)
-    stamps = walls.tz_localize("America/New_York", nonexistent="shift_forward")
-    frame = pd.DataFrame({"ds": stamps, "a": np.arange(periods) + 0.0, "b": np.arange(periods) + 1.0})
-    return read_panel(frame, PanelOptions(freq=freq))
+    timestamps = walls.tz_localize("America/New_York", nonexistent="shift_forward")
+    frame = pd.DataFrame({"ds": timestamps, "a": np.arange(periods) + 0.0, "b": np.arange(periods) + 1.0})
+    return read_panel(frame, ReadOptions(freq=freq))
 
 
 @pytest.mark.parametrize(("freq", "periods"), [("D", 90), ("7D", 15), ("364D", 8), ("W-SUN", 15), ("52W-SUN", 8)])
-def test_no_cut_moves_the_stamps_after_it(freq: str, periods: int) -> None:
+def test_no_cut_moves_the_timestamps_after_it(freq: str, periods: int) -> None:
     whole = at_a_skipped_time(freq, periods)
-    stamps = whole.stamps().reshape(2, -1)
-    ahead = whole.future(30)
-    assert whole.starts.tolist() == stamps[:, 0].tolist()
+    timestamps = whole.timestamps().reshape(2, -1)
+    ahead = whole.future_timestamps(30)
+    assert whole.starts.tolist() == timestamps[:, 0].tolist()
     for start in range(1, periods - 1):
         part = whole.slice(start)
         assert part.is_aligned
-        assert part.starts.tolist() == stamps[:, start].tolist()
-        np.testing.assert_array_equal(part.stamps().reshape(2, -1), stamps[:, start:])
-        np.testing.assert_array_equal(part.last(back=1), stamps[:, -2])
-        np.testing.assert_array_equal(part.select(["b", "a"]).tail(2).head(1).stamps(), stamps[:, -2])
-        np.testing.assert_array_equal(part.future(30), ahead)
+        assert part.starts.tolist() == timestamps[:, start].tolist()
+        np.testing.assert_array_equal(part.timestamps().reshape(2, -1), timestamps[:, start:])
+        np.testing.assert_array_equal(part.last(back=1), timestamps[:, -2])
+        np.testing.assert_array_equal(part.select(["b", "a"]).tail(2).head(1).timestamps(), timestamps[:, -2])
+        np.testing.assert_array_equal(part.future_timestamps(30), ahead)
 
 
-def test_no_cut_of_ragged_series_moves_the_stamps_after_it() -> None:
-    stamps = at_a_skipped_time("D", 480).stamps()[:480]
-    days = pd.DatetimeIndex(stamps).tz_localize("UTC").tz_convert("America/New_York")
+def test_no_cut_of_ragged_series_moves_the_timestamps_after_it() -> None:
+    timestamps = at_a_skipped_time("D", 480).timestamps()[:480]
+    days = pd.DatetimeIndex(timestamps).tz_localize("UTC").tz_convert("America/New_York")
     parts = {"late": days[100:300], "long": days, "short": days[60:75]}  # the 12th of March is the day 70
     frame = pd.concat([pd.DataFrame({"unique_id": name, "ds": own, "y": 1.0}) for name, own in parts.items()])
     panel = read_panel(frame)
     part = panel.tail(410)
     wanted = [own[-410:] for own in parts.values()]
-    np.testing.assert_array_equal(part.starts, stamps[[100, 70, 60]])
-    assert part.stamps().astype(int).tolist() == [stamp.timestamp() * 10**6 for own in wanted for stamp in own]
-    np.testing.assert_array_equal(part.future(7), panel.future(7))
+    np.testing.assert_array_equal(part.starts, timestamps[[100, 70, 60]])
+    assert part.timestamps().astype(int).tolist() == [
+        timestamp.timestamp() * 10**6 for own in wanted for timestamp in own
+    ]
+    np.testing.assert_array_equal(part.future_timestamps(7), panel.future_timestamps(7))
 
 
 def test_selected_series_come_in_the_order_asked_for() -> None:
@@ -152,7 +154,7 @@ def test_a_hundred_thousand_series_need_no_loop_over_series() -> None:
         best = float("inf")
         for _ in range(3):
             start = perf_counter()
-            assert len(read_panel(frame, PanelOptions(freq=1))) == series
+            assert len(read_panel(frame, ReadOptions(freq=1))) == series
             best = min(best, perf_counter() - start)
         return best
 
@@ -168,10 +170,10 @@ def test_a_panel_says_what_it_is() -> None:
 def test_parts_of_an_interpolated_panel_forget_what_came_later_as_the_whole_does(
     lengths: list[int], start: int, stop: int | None, data: st.DataObject
 ) -> None:
-    panel = replace(ragged(lengths), carried=-ragged(lengths).values)
+    panel = replace(ragged(lengths), forward_filled=-ragged(lengths).values)
     names = data.draw(st.lists(st.sampled_from(panel.series), unique=True))
     for part in (panel.slice(start, stop), panel.tail(abs(start)), panel.select(names)):
-        assert part.carried is not None
-        assert torch.equal(part.carried, -part.values)
-        assert torch.equal(part.without_lookahead().values, part.carried)
-        assert part.without_lookahead().carried is None
+        assert part.forward_filled is not None
+        assert torch.equal(part.forward_filled, -part.values)
+        assert torch.equal(part.without_lookahead().values, part.forward_filled)
+        assert part.without_lookahead().forward_filled is None

@@ -27,7 +27,7 @@ SERIES = st.lists(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=12), min_s
 @pytest.mark.parametrize("value", [0.1, -1e9, 1e-300])
 def test_a_constant_series_is_constant_however_long(value: float) -> None:
     scaler = Scaler.fit(Panel.from_matrix(torch.full((2, 100_000), value, dtype=torch.float64)))
-    assert scaler.deviation.tolist() == [1, 1]
+    assert scaler.std.tolist() == [1, 1]
     assert scaler.mean.tolist() == [value, value]
 
 
@@ -38,7 +38,7 @@ def test_the_inverse_undoes_the_transform(series: list[list[float]]) -> None:
     scaled = scaler.transform(panel)
     assert scaled.dtype == torch.float32
     which = torch.arange(len(series)).repeat_interleave(panel.lengths)
-    deviation = scaler.deviation.index_select(0, which)
+    deviation = scaler.std.index_select(0, which)
     restored = Scaler(scaler.mean.index_select(0, which), deviation).inverse(scaled)
     assert ((restored - panel.values).abs() <= 1e-6 * (deviation * (1 + scaled.abs())) + 1e-9).all()
 
@@ -49,13 +49,13 @@ def test_statistics_equal_those_of_scikit_learn(series: list[list[float]]) -> No
     theirs = StandardScaler().fit(np.array(series).T)
     np.testing.assert_allclose(scaler.mean, theirs.mean_, rtol=1e-9, atol=1e-9)
     spread = np.ptp(np.array(series), axis=1) > 1e-6  # near-constant series are where the two may differ
-    np.testing.assert_allclose(scaler.deviation[spread], theirs.scale_[spread], rtol=1e-6)
+    np.testing.assert_allclose(scaler.std[spread], theirs.scale_[spread], rtol=1e-6)
 
 
 def test_a_constant_series_has_deviation_one() -> None:
     panel = panel_of([[0.1] * 7, [1e9] * 3, [0.0]])
     scaler = Scaler.fit(panel)
-    assert scaler.deviation.tolist() == [1, 1, 1]
+    assert scaler.std.tolist() == [1, 1, 1]
     assert scaler.transform(panel).abs().max() < 1e-6
 
 
@@ -65,7 +65,7 @@ def test_a_series_that_was_standardised_before_is_not_taken_for_constant(length:
     standardised = (noise - noise.mean(1, keepdims=True)) / noise.std(1, keepdims=True)
     scaler = Scaler.fit(panel_of([*standardised.tolist(), [3.0] * length]))
     assert scaler.constant.tolist() == [False] * 200 + [True]
-    np.testing.assert_allclose(scaler.deviation, 1, rtol=1e-12)
+    np.testing.assert_allclose(scaler.std, 1, rtol=1e-12)
 
 
 def test_small_noise_on_a_large_level_survives() -> None:
@@ -80,7 +80,7 @@ def test_a_power_of_two_scales_the_statistics_exactly(exponent: int) -> None:
     values = np.random.default_rng(0).normal([[5.0], [0.0]], size=(2, 40))
     plain, scaled = (Scaler.fit(panel_of((values * factor).tolist())) for factor in (1.0, 2.0**exponent))
     assert torch.equal(scaled.mean, plain.mean * 2.0**exponent)
-    assert torch.equal(scaled.deviation, plain.deviation * 2.0**exponent)
+    assert torch.equal(scaled.std, plain.std * 2.0**exponent)
 
 
 def test_the_inverse_keeps_the_shape_of_forecasts() -> None:

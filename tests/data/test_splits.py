@@ -3,9 +3,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leapts.data.borders import Span, Split, split_by_fractions, split_by_months, split_by_steps
 from leapts.data.panel import Panel
-from leapts.data.splits import split_at, split_by_sizes
+from leapts.data.splits import (
+    Span,
+    Split,
+    split_at,
+    split_by_fractions,
+    split_by_months,
+    split_by_sizes,
+    split_by_steps,
+)
 from leapts.data.windows import AlignedWindows
 from leapts.errors import DataError
 
@@ -49,7 +56,7 @@ def test_every_step_of_the_test_span_is_forecast_and_no_other(input_size: int, h
     split = split_by_fractions(100, 0.7, 0.2)
     parts = split_at(counting(100), split, input_size)
     windows = AlignedWindows(parts.test.matrix(), input_size, horizon)
-    future = windows.gather(torch.arange(len(windows))).future[:, 0]
+    future = windows.gather(torch.arange(len(windows))).target[:, 0]
     assert future.unique().tolist() == list(range(80, 100))
     assert len(windows) == 20 - horizon + 1
 

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leapts.data.options import PanelOptions
+from leapts.config import ReadOptions
 from leapts.data.validation import read_panel, require_length
 from leapts.errors import ConfigError, DataError
 
@@ -61,7 +60,7 @@ def test_a_single_series_needs_no_names() -> None:
 def test_the_layout_can_be_told() -> None:
     frame = pd.DataFrame({"ds": [1, 2], "y": [1.0, 2], "x": [3.0, 4]})
     assert read_panel(frame).series == ("y",)
-    assert read_panel(frame, PanelOptions(layout="wide")).series == ("y", "x")
+    assert read_panel(frame, ReadOptions(layout="wide")).series == ("y", "x")
 
 
 @given(st.permutations(range(7)))
@@ -75,11 +74,11 @@ def test_shuffled_rows_give_the_same_series(order: list[int]) -> None:
 def test_series_come_in_the_natural_order_of_their_names() -> None:
     names = ["shop10", "shop2", "shop", "2", "10", "shop02", "a1b2", "a1b10"]
     frame = pd.DataFrame({"unique_id": names, "ds": 1, "y": range(len(names))})
-    panel = read_panel(frame, PanelOptions(freq=1))
+    panel = read_panel(frame, ReadOptions(freq=1))
     assert panel.series == ("2", "10", "a1b2", "a1b10", "shop", "shop02", "shop2", "shop10")
     assert panel.values.tolist() == [names.index(str(name)) for name in panel.series]
     endless = pd.DataFrame({"unique_id": ["x" + "9" * 5000, "x1"], "ds": 1, "y": 1.0})
-    assert read_panel(endless, PanelOptions(freq=1)).series[0] == "x1"
+    assert read_panel(endless, ReadOptions(freq=1)).series[0] == "x1"
 
 
 ROW = st.tuples(st.sampled_from("xyz"), st.integers(0, 30), st.floats(-100, 100))
@@ -88,7 +87,7 @@ ROW = st.tuples(st.sampled_from("xyz"), st.integers(0, 30), st.floats(-100, 100)
 @given(st.lists(ROW, unique_by=lambda row: row[:2], min_size=2))
 def test_filling_forward_equals_pandas(rows: list[tuple[str, int, float]]) -> None:
     frame = pd.DataFrame(rows, columns=["unique_id", "ds", "y"])
-    panel = read_panel(frame, PanelOptions(freq=1, fill="ffill"))
+    panel = read_panel(frame, ReadOptions(freq=1, fill="ffill"))
     for index, name in enumerate(panel.series):
         series = frame[frame.unique_id == name].set_index("ds").y.sort_index()
         expected = series.reindex(range(series.index.min(), series.index.max() + 1)).ffill()
@@ -100,7 +99,7 @@ def test_interpolation_equals_pandas(values: list[float | None]) -> None:
     column = pd.Series(values, dtype=float)
     if column.isna().all():
         return
-    panel = read_panel(pd.DataFrame({"ds": range(len(column)), "y": column}), PanelOptions(freq=1, fill="interpolate"))
+    panel = read_panel(pd.DataFrame({"ds": range(len(column)), "y": column}), ReadOptions(freq=1, fill="interpolate"))
     expected = column.interpolate().dropna()  # pandas too leaves leading gaps, and carries the last value on
     np.testing.assert_allclose(panel.values, expected, rtol=1e-12, atol=1e-12)
     assert panel.first.tolist() == [expected.index[0]]
@@ -111,7 +110,7 @@ def test_interpolation_equals_pandas(values: list[float | None]) -> None:
 
 def test_a_number_fills_leading_gaps_too() -> None:
     frame = pd.DataFrame({"ds": [1, 2, 4], "y": [np.nan, 2.0, np.inf]})
-    panel = read_panel(frame, PanelOptions(fill=0))
+    panel = read_panel(frame, ReadOptions(fill=0))
     assert panel.values.tolist() == [0, 2, 0, 0]
     assert panel.first.tolist() == [1]
 
@@ -120,7 +119,7 @@ def test_a_late_column_of_a_wide_frame_starts_late() -> None:
     frame = pd.DataFrame(
         {"date": pd.date_range("2024-01-01", periods=4), "a": [1.0, 2, 3, 4], "b": [np.nan, np.nan, 3, 4]}
     )
-    panel = read_panel(frame, PanelOptions(fill="ffill"))
+    panel = read_panel(frame, ReadOptions(fill="ffill"))
     assert panel.lengths.tolist() == [4, 2]
     assert str(panel.first[1])[:10] == "2024-01-03"
 
@@ -130,44 +129,44 @@ def test_trading_days_work_once_filled() -> None:
     frame = pd.DataFrame({"date": days, "close": np.arange(len(days), dtype=float)})
     with pytest.raises(DataError, match=r"no row for 2024-01-15 \(2 of 64 steps .*freq='B'.*fill='ffill'.*holidays"):
         read_panel(frame)
-    panel = read_panel(frame, PanelOptions(fill="ffill"))
+    panel = read_panel(frame, ReadOptions(fill="ffill"))
     assert panel.freq == "B"
     assert panel.lengths.tolist() == [64]
 
 
 def test_irregular_calendars_can_be_read_by_row() -> None:
     frame = pd.DataFrame({"unique_id": ["a", "b", "a"], "ds": ["2024-01-01", "x", "2024-01-01"], "y": [1.0, 2, 3]})
-    panel = read_panel(frame, PanelOptions(time="row"))
+    panel = read_panel(frame, ReadOptions(time="row"))
     assert (panel.freq, panel.first.tolist(), panel.values.tolist()) == (1, [1, 1], [1, 3, 2])
 
 
 @pytest.mark.parametrize(("keep", "value"), [("first", 2.0), ("last", 9.0)])
 def test_repeats_can_be_settled(keep: Any, value: float) -> None:
     frame = pd.DataFrame({"ds": [1, 2, 2, 3], "y": [1.0, 2.0, 9.0, 3.0]})
-    assert read_panel(frame, PanelOptions(duplicates=keep)).values.tolist() == [1, value, 3]
+    assert read_panel(frame, ReadOptions(duplicates=keep)).values.tolist() == [1, value, 3]
 
 
 @pytest.mark.parametrize(("start", "end"), [("2024-03-30", "2024-04-01"), ("2024-10-26", "2024-10-28")])
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_hours_across_a_daylight_saving_jump_are_regular(start: str, end: str, kind: str) -> None:
-    stamps = pd.date_range(start, end, freq="h", tz="Europe/Berlin")
-    frame = pd.DataFrame({"ds": stamps, "y": np.arange(len(stamps), dtype=float)})
+    timestamps = pd.date_range(start, end, freq="h", tz="Europe/Berlin")
+    frame = pd.DataFrame({"ds": timestamps, "y": np.arange(len(timestamps), dtype=float)})
     native = {"pandas": frame, "polars": pl.from_pandas(frame), "pyarrow": pa.Table.from_pandas(frame)}[kind]
     panel = read_panel(native)
-    assert (panel.freq, panel.zone, len(panel.values)) == ("h", "Europe/Berlin", len(stamps))
+    assert (panel.freq, panel.timezone, len(panel.values)) == ("h", "Europe/Berlin", len(timestamps))
 
 
-def test_text_stamps_with_offsets_are_read_across_the_jump(tmp_path: Path) -> None:
+def test_text_timestamps_with_offsets_are_read_across_the_jump(tmp_path: Path) -> None:
     path = csv(
         tmp_path,
         "ds,y\n2024-03-31T01:00:00+01:00,1\n2024-03-31T03:00:00+02:00,2\n2024-03-31T04:00:00+02:00,3\n",
     )
     panel = read_panel(path)
-    assert (panel.freq, panel.zone, str(panel.first[0])[:16]) == ("h", "UTC", "2024-03-31T00:00")
+    assert (panel.freq, panel.timezone, str(panel.first[0])[:16]) == ("h", "UTC", "2024-03-31T00:00")
 
 
 @pytest.mark.parametrize(
-    ("stamps", "first"),
+    ("timestamps", "first"),
     [
         (["13/01/2024", "14/01/2024"], "2024-01-13"),
         (["01/13/2024", "01/14/2024"], "2024-01-13"),
@@ -175,8 +174,8 @@ def test_text_stamps_with_offsets_are_read_across_the_jump(tmp_path: Path) -> No
         (["13 Jan 2024", "14 Jan 2024"], "2024-01-13"),
     ],
 )
-def test_text_stamps_are_read_when_unambiguous(stamps: list[str], first: str) -> None:
-    panel = read_panel(pd.DataFrame({"ds": stamps, "y": [1.0, 2]}))
+def test_text_timestamps_are_read_when_unambiguous(timestamps: list[str], first: str) -> None:
+    panel = read_panel(pd.DataFrame({"ds": timestamps, "y": [1.0, 2]}))
     assert (str(panel.first[0])[:10], panel.freq) == (first, "D")
 
 
@@ -196,7 +195,7 @@ def test_integer_and_categorical_names_are_names() -> None:
     assert panel.values.tolist() == [10, 20, 30, 1, 2, 3, 4]
     np.testing.assert_array_equal(panel.first, read_panel(long()).first[::-1])
     assert read_panel(
-        pl.DataFrame({"unique_id": ["b", "a"], "ds": [1, 1], "y": [1, 2]}), PanelOptions(freq=1)
+        pl.DataFrame({"unique_id": ["b", "a"], "ds": [1, 1], "y": [1, 2]}), ReadOptions(freq=1)
     ).series == ("a", "b")
 
 
@@ -233,10 +232,10 @@ def test_a_constant_series_is_fine() -> None:
             {"y": ["1", "2", "3,5", "4", "5", "6", "7"]},
             r"column 'y' has no number at row 2 \(counted from 0\): '3,5'; " r"write decimals with a point",
         ),
-        ({"y": ["1", "2", "1,234,567", "4", "5", "6", "7"]}, "'1,234,567'; write numbers without separators"),
-        ({"y": ["1", "2", "1,234", "4", "5", "6", "7"]}, "'1,234'; write numbers without separators .* with a point"),
-        ({"y": ["1", "2", "1.234,56", "4", "5", "6", "7"]}, "'1.234,56'; write numbers without separators"),
-        ({"y": ["1", "2", "\x1b[31mred", "4", "5", "6", "7"]}, r"'\\x1b\[31mred'; correct or drop it"),
+        ({"y": ["1", "2", "1,234,567", "4", "5", "6", "7"]}, "'1,234,567'; .* 1234.5"),
+        ({"y": ["1", "2", "1,234", "4", "5", "6", "7"]}, "'1,234'; .* 1234.5"),
+        ({"y": ["1", "2", "1.234,56", "4", "5", "6", "7"]}, "'1.234,56'; .* 1234.5"),
+        ({"y": ["1", "2", "\x1b[31mred", "4", "5", "6", "7"]}, r"line|row.*'\\x1b\[31mred'"),
         ({"y": [1, "two", 3, 4, 5, 6, 7]}, "no number at row 1 .*: 'two'"),
         ({"y": [True] * 7}, "holds bool, not numbers"),
         ({"y": [str(1)] * 6 + ["x" * 500]}, r"'x{30,40}\.\.\.'"),
@@ -267,12 +266,12 @@ def test_a_constant_series_is_fine() -> None:
                     "2024-01-07",
                 ]
             },
-            r"column 'ds' has no readable time stamp at row 2 \(counted "
-            r"from 0\): 'soon'; write time stamps as",
+            r"column 'ds' has no readable timestamp at row 2 \(counted "
+            r"from 0\): 'soon'; write timestamps as",
         ),
         (
             {"ds": ["2024-01-01 00:00Z"] + ["2024-01-02 00:00"] * 6},
-            r"mixes time stamps with and without a time zone: '2024-01-01 " r"00:00Z' at row 0",
+            r"mixes timestamps with and without a time zone: '2024-01-01 " r"00:00Z' at row 0",
         ),
         (
             {
@@ -290,9 +289,9 @@ def test_a_constant_series_is_fine() -> None:
         ),
         (
             {"ds": [pd.NaT, *pd.date_range("2024-01-01", periods=6)]},
-            r"column 'ds' has no time stamp at row 0 .*\(1 missing in all\)",
+            r"column 'ds' has no timestamp at row 0 .*\(1 missing in all\)",
         ),
-        ({"ds": [0.5, 1, 2, 3, 4, 5, 6]}, "holds double, not time stamps"),
+        ({"ds": [0.5, 1, 2, 3, 4, 5, 6]}, "holds double, not timestamps"),
         ({"unique_id": ["a", None, *"aabbb"]}, "column 'unique_id' has no series name at row 1"),
         ({"unique_id": [1.5] * 7}, "holds double, not series names"),
     ],
@@ -308,7 +307,7 @@ def test_bad_data_are_refused_with_place_and_cure(changes: dict[str, Any], messa
         (
             "h",
             r"series 'a' has no row for 2024-01-01 01:00 .* and 1 other "
-            r"series has gaps too.*pass freq='D', as the stamps look",
+            r"series has gaps too.*pass freq='D', as the timestamps look",
         ),
         (
             "2D",
@@ -321,12 +320,12 @@ def test_bad_data_are_refused_with_place_and_cure(changes: dict[str, Any], messa
 )
 def test_a_frequency_that_does_not_fit_is_refused(freq: str | int, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        read_panel(long(), PanelOptions(freq=freq))
+        read_panel(long(), ReadOptions(freq=freq))
 
 
 def test_a_calendar_frequency_does_not_fit_integers() -> None:
     with pytest.raises(DataError, match="does not fit a time column of integer steps; pass freq as an integer"):
-        read_panel(pd.DataFrame({"ds": [1, 2], "y": [1, 2]}), PanelOptions(freq="D"))
+        read_panel(pd.DataFrame({"ds": [1, 2], "y": [1, 2]}), ReadOptions(freq="D"))
 
 
 @pytest.mark.parametrize(
@@ -356,7 +355,7 @@ def test_csv_errors_name_the_file_and_the_line(tmp_path: Path) -> None:
 
 def test_a_label_column_in_a_wide_frame_is_not_dropped_in_silence() -> None:
     frame = pd.DataFrame({"date": pd.date_range("2024-01-01", periods=2), "t": [1, 2], "label": ["sun", "rain"]})
-    with pytest.raises(DataError, match=r"column 'label' has no number at row 0 .*'sun'.*if it holds labels"):
+    with pytest.raises(DataError, match=r"column 'label' has no number at row 0 .*'sun'.*id_col='label'"):
         read_panel(frame)
 
 
@@ -365,21 +364,21 @@ def test_errors_in_a_shuffled_frame_name_the_original_row() -> None:
         {"ds": pd.to_datetime(["2024-01-02 05:00", "2024-01-03 00:00", "2024-01-01 00:00"]), "y": [1, 2, 3]}
     )
     with pytest.raises(DataError, match=r"2024-01-02 05:00 at row 0 \(counted from 0\)"):
-        read_panel(frame, PanelOptions(freq="D"))
+        read_panel(frame, ReadOptions(freq="D"))
 
 
-def test_filling_does_not_explode_over_a_wrong_stamp() -> None:
+def test_filling_does_not_explode_over_a_wrong_timestamp() -> None:
     frame = pd.DataFrame(
         {"ds": pd.to_datetime(["2024-01-01 00:00", "2024-01-01 00:01", "2204-01-01 00:00"]), "y": [1, 2, 3]}
     )
-    with pytest.raises(DataError, match=r"would make [\d,]+ values of 3; check the stamps"):
-        read_panel(frame, PanelOptions(fill="ffill"))
+    with pytest.raises(DataError, match=r"would make [\d,]+ values of 3; check the timestamps"):
+        read_panel(frame, ReadOptions(fill="ffill"))
 
 
 def test_a_series_without_any_number_cannot_be_filled() -> None:
     frame = long(y=[1, 2, 3, 4, np.nan, np.nan, np.nan])
     with pytest.raises(DataError, match=r"series 'b' has no number at all to fill from"):
-        read_panel(frame, PanelOptions(fill="ffill"))
+        read_panel(frame, ReadOptions(fill="ffill"))
 
 
 def test_a_short_series_is_named_with_what_it_lacks() -> None:
@@ -394,16 +393,16 @@ def test_a_short_series_is_named_with_what_it_lacks() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"layout": "tall"}, "layout='tall' is not one of auto, long, wide"),
-        ({"fill": "bfill"}, "fill='bfill' is not one of interpolate, ffill, a number"),
-        ({"fill": float("nan")}, "pass a finite number"),
-        ({"duplicates": "mean"}, "duplicates='mean' is not one of"),
+        ({"layout": "tall"}, "layout='tall': must be 'auto', 'long' or 'wide'"),
+        ({"fill": "bfill"}, "fill='bfill': must be interpolate, ffill or a number"),
+        ({"fill": float("nan")}, "fill=nan: must be a finite number"),
+        ({"duplicates": "mean"}, "duplicates='mean': must be 'error', 'first' or 'last'"),
         ({"id_col": "y"}, "must be three different columns"),
     ],
 )
 def test_options_are_checked(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        PanelOptions(**changes)
+        ReadOptions(**changes)
 
 
 @pytest.mark.parametrize(
@@ -420,16 +419,16 @@ def test_days_and_months_are_read_in_the_order_that_reads_them_all(form: str, tm
 
 @pytest.mark.parametrize("rows", ["2024-01-01,1\n2024-01-02,2\n", "a,2024-01-01 00:00:00,1\na,2024-01-02 00:00:00,2\n"])
 def test_a_file_without_names_of_columns_is_refused(rows: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"first line holds '2024-01-01.* put a line of names above it"):
+    with pytest.raises(DataError, match=r"sales.csv: .*first line.*'2024-01-01"):
         read_panel(csv(tmp_path, rows))
 
 
 @pytest.mark.parametrize("first", ["01-Jul", "Jan-10", "Jul 4"])
-def test_stamps_without_a_year_are_refused(first: str, tmp_path: Path) -> None:
+def test_timestamps_without_a_year_are_refused(first: str, tmp_path: Path) -> None:
     days = pd.date_range("2023-07-01", periods=365)
     spelled = {"01-Jul": "%d-%b", "Jan-10": "%b-%y", "Jul 4": "%b %d"}[first]
     rows = "".join(f"{day.strftime(spelled)},{row}\n" for row, day in enumerate(days))
-    with pytest.raises(DataError, match="has no readable time stamp at line 2"):
+    with pytest.raises(DataError, match="has no readable timestamp at line 2"):
         read_panel(csv(tmp_path, f"ds,y\n{rows}"))
 
 
@@ -443,10 +442,10 @@ def test_stamps_without_a_year_are_refused(first: str, tmp_path: Path) -> None:
         ["2024M01", "2024M02"],
     ],
 )
-def test_stamps_that_pandas_takes_for_others_or_not_at_all_are_refused(spelled: list[str], tmp_path: Path) -> None:
+def test_timestamps_that_pandas_takes_for_others_or_not_at_all_are_refused(spelled: list[str], tmp_path: Path) -> None:
     """Offsets that change without ISO 8601; months by their number, which would be seconds."""
-    rows = "".join(f'"{stamp}",{row}\n' for row, stamp in enumerate(spelled))
-    with pytest.raises(DataError, match="has no readable time stamp at line 2"):
+    rows = "".join(f'"{timestamp}",{row}\n' for row, timestamp in enumerate(spelled))
+    with pytest.raises(DataError, match="has no readable timestamp at line 2"):
         read_panel(csv(tmp_path, f"ds,y\n{rows}"))
 
 
@@ -464,7 +463,7 @@ def test_dates_of_text_are_dates_however_they_are_written(form: str, has_dates: 
     path = csv(tmp_path, "ds,y\n" + "".join(f"{day.strftime(form)},1\n" for day in days))
     panel = read_panel(path)
     assert panel.style.has_dates is has_dates
-    np.testing.assert_array_equal(panel.stamps(), days.to_numpy())
+    np.testing.assert_array_equal(panel.timestamps(), days.to_numpy())
 
 
 def test_steps_beyond_what_numbers_steps_are_refused() -> None:
@@ -478,7 +477,7 @@ def test_an_offset_may_be_hours_alone(offset: str) -> None:
     """As PostgreSQL writes them."""
     frame = pd.DataFrame({"ds": [f"2024-03-{day} 00:00:00{offset}" for day in range(10, 15)], "y": range(5)})
     panel = read_panel(frame)
-    assert panel.zone == "UTC"
+    assert panel.timezone == "UTC"
     assert pd.Timestamp(panel.first[0]).hour == 23
 
 
@@ -501,10 +500,10 @@ def test_months_written_as_integers_are_refused(tmp_path: Path) -> None:
 
 def test_filling_makes_no_more_values_than_allowed() -> None:
     frame = pd.DataFrame({"ds": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-20"]), "y": 1.0})
-    options = PanelOptions(fill="ffill", freq="D", most_values=20)
+    options = ReadOptions(fill="ffill", freq="D", max_values=20)
     assert len(read_panel(frame, options).values) == 20
     with pytest.raises(DataError, match="would make 20 values of 3"):
-        read_panel(frame, replace(options, most_values=19))
+        read_panel(frame, options.model_copy(update={"max_values": 19}))
 
 
 @pytest.mark.parametrize(
@@ -521,10 +520,10 @@ def test_filling_makes_no_more_values_than_allowed() -> None:
 )
 def test_dates_in_other_forms_written_as_integers_are_refused(form: str, freq: str) -> None:
     """Each would be a step, with others missing after every hour, day, month or year."""
-    stamps = pd.date_range("2024-01-25 22:00", periods=90, freq=freq)
-    frame = pd.DataFrame({"ds": stamps.strftime(form).astype("int64"), "y": 1.0})
+    timestamps = pd.date_range("2024-01-25 22:00", periods=90, freq=freq)
+    frame = pd.DataFrame({"ds": timestamps.strftime(form).astype("int64"), "y": 1.0})
     with pytest.raises(DataError, match="integers that look like dates"):
-        read_panel(frame, PanelOptions(fill="ffill"))
+        read_panel(frame, ReadOptions(fill="ffill"))
 
 
 @pytest.mark.parametrize("first", [0, 1, 1990, 202301, 240101, 1_700_000_000, 10**12])
@@ -535,11 +534,11 @@ def test_steps_that_follow_each_other_are_no_dates(first: int) -> None:
 @pytest.mark.parametrize("text", ["{}:00", "{}:30:00", "{}:00 AM"])
 def test_times_without_a_day_are_refused(text: str) -> None:
     """They would be times of the day on which they are read."""
-    with pytest.raises(DataError, match="no readable time stamp at row 0"):
+    with pytest.raises(DataError, match="no readable timestamp at row 0"):
         read_panel(pd.DataFrame({"ds": [text.format(hour) for hour in range(1, 12)], "y": 1.0}))
 
 
-def test_stamps_nobody_can_read_are_not_tried_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timestamps_nobody_can_read_are_not_tried_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     read = pd.to_datetime
 
@@ -549,7 +548,7 @@ def test_stamps_nobody_can_read_are_not_tried_one_by_one(monkeypatch: pytest.Mon
         return read(text, **options)
 
     monkeypatch.setattr(pd, "to_datetime", counting)
-    with pytest.raises(DataError, match=r"no readable time stamp at row 0 .*: 'foo'"):
+    with pytest.raises(DataError, match=r"no readable timestamp at row 0 .*: 'foo'"):
         read_panel(pd.DataFrame({"ds": ["foo", *(f"x{row}" for row in range(500))], "y": 1.0}))
     assert max(tried) == 1
 
@@ -558,11 +557,11 @@ def test_stamps_nobody_can_read_are_not_tried_one_by_one(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("target", ["y", "sales"])
 def test_a_column_that_may_name_the_series_is_pointed_out(names: list[Any], target: str) -> None:
     """To keep the last of each would silently drop all stores but one."""
-    stamps = pd.date_range("2024-01-01", periods=20)
-    frame = pd.concat([pd.DataFrame({"date": stamps, "store": name, target: range(20)}) for name in names])
-    options = PanelOptions(time_col="date")
+    timestamps = pd.date_range("2024-01-01", periods=20)
+    frame = pd.concat([pd.DataFrame({"date": timestamps, "store": name, target: range(20)}) for name in names])
+    options = ReadOptions(time_col="date")
     if target == "sales" and names == ["north", "south", "west"]:
-        options = replace(options, target_col="sales", layout="long")
+        options = options.model_copy(update={"target_col": "sales", "layout": "long"})
     with pytest.raises(
         DataError, match=r"repeat an earlier one.*; if column 'store' names the series, pass id_col='store'"
     ):
@@ -587,13 +586,13 @@ def test_names_that_are_neither_text_nor_integers_are_refused() -> None:
 
 def test_dates_written_as_integers_are_refused(tmp_path: Path) -> None:
     path = csv(tmp_path, "ds,y\n20240131,1\n20240201,2\n")
-    with pytest.raises(DataError, match=r"integers that look like dates \(first 20240131\); write time stamps as"):
+    with pytest.raises(DataError, match=r"integers that look like dates \(first 20240131\); write timestamps as"):
         read_panel(path)
 
 
-def test_stamps_in_the_index_are_pointed_out() -> None:
+def test_timestamps_in_the_index_are_pointed_out() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0]}, index=pd.date_range("2024-01-01", periods=2))
-    with pytest.raises(DataError, match=r"the time stamps are in its index: pass frame.reset_index\(\)"):
+    with pytest.raises(DataError, match=r"the timestamps are in its index: pass frame.reset_index\(\)"):
         read_panel(frame)
     assert read_panel(frame.reset_index()).series == ("a",)
 
@@ -615,20 +614,20 @@ def test_a_comma_at_the_end_of_every_line_makes_no_column(tmp_path: Path, text: 
         read_panel(csv(tmp_path, "ds,a,b,\n2024-01-01,1,2,\n2024-01-02,3,4,5\n"))
 
 
-def test_the_only_column_of_stamps_is_the_time_column(tmp_path: Path) -> None:
+def test_the_only_column_of_timestamps_is_the_time_column(tmp_path: Path) -> None:
     panel = read_panel(csv(tmp_path, "a,Datum\n1,2024-01-01\n2,2024-01-02\n"))
     assert (panel.series, panel.style.time_col) == (("a",), "Datum")
 
 
-def test_stamps_finer_than_a_microsecond_are_refused() -> None:
-    stamps = np.array([1, 2], dtype="datetime64[ns]")
+def test_timestamps_finer_than_a_microsecond_are_refused() -> None:
+    timestamps = np.array([1, 2], dtype="datetime64[ns]")
     with pytest.raises(DataError, match="finer than a microsecond; round them"):
-        read_panel(pd.DataFrame({"ds": stamps, "y": [1.0, 2.0]}))
+        read_panel(pd.DataFrame({"ds": timestamps, "y": [1.0, 2.0]}))
 
 
 def test_fixed_offsets_are_time_zones_too() -> None:
-    stamps = pd.date_range("2024-01-01", periods=3, freq="D", tz="+05:30")
-    panel = read_panel(pd.DataFrame({"ds": stamps, "y": [1.0, 2, 3]}))
+    timestamps = pd.date_range("2024-01-01", periods=3, freq="D", tz="+05:30")
+    panel = read_panel(pd.DataFrame({"ds": timestamps, "y": [1.0, 2, 3]}))
     assert (panel.freq, str(panel.last()[0])[:16]) == ("D", "2024-01-02T18:30")
 
 
@@ -642,7 +641,7 @@ def test_periods_come_with_their_cure() -> None:
 def test_an_empty_series_name_is_a_missing_one(tmp_path: Path) -> None:
     path = csv(tmp_path, "unique_id,ds,y\na,1,1\n,1,1\nNA,1,2\n")
     with pytest.raises(DataError, match="column 'unique_id' has no series name at line 3"):
-        read_panel(path, PanelOptions(freq=1))
+        read_panel(path, ReadOptions(freq=1))
 
 
 def test_namibia_is_a_name(tmp_path: Path) -> None:
@@ -666,7 +665,7 @@ def test_repeats_are_left_out_of_each_series(kept: Literal["first", "last"]) -> 
     frame = pd.DataFrame(
         {"unique_id": ["a", "a", "b", "b", "b", "c"], "ds": [1, 1, 1, 2, 2, 1], "y": [1.0, 2, 3, 4, 5, 6]}
     )
-    panel = read_panel(frame, PanelOptions(freq=1, duplicates=kept))
+    panel = read_panel(frame, ReadOptions(freq=1, duplicates=kept))
     assert panel.lengths.tolist() == [1, 2, 1]
     assert panel.values.tolist() == ([1, 3, 4, 6] if kept == "first" else [2, 3, 5, 6])
 
@@ -674,9 +673,9 @@ def test_repeats_are_left_out_of_each_series(kept: Literal["first", "last"]) -> 
 def test_what_befalls_the_rows_of_two_columns_befalls_every_series() -> None:
     frame = pd.DataFrame({"ds": [1, 3, 4], "a": [1.0, 2, 3], "b": [4.0, 5, 6]})
     with pytest.raises(DataError, match=r"freq=2 does not fit every series: 4 at row 2"):
-        read_panel(frame, PanelOptions(freq=2, layout="wide"))
+        read_panel(frame, ReadOptions(freq=2, layout="wide"))
     with pytest.raises(DataError, match=r"every series has no row for 2 \(1 of 4 steps are missing at freq=1\)"):
-        read_panel(frame, PanelOptions(freq=1, layout="wide"))
+        read_panel(frame, ReadOptions(freq=1, layout="wide"))
 
 
 @pytest.mark.parametrize(
@@ -685,7 +684,7 @@ def test_what_befalls_the_rows_of_two_columns_befalls_every_series() -> None:
 def test_rows_in_any_disorder_are_put_in_order(names: str, steps: list[int]) -> None:
     frame = pd.DataFrame({"unique_id": list(names), "ds": steps, "y": range(len(names))})
     ordered = frame.sort_values(["unique_id", "ds"])
-    panel = read_panel(frame, PanelOptions(freq=1))
+    panel = read_panel(frame, ReadOptions(freq=1))
     assert panel.values.tolist() == ordered["y"].tolist()
     assert panel.lengths.tolist() == ordered.groupby("unique_id").size().tolist()
 
@@ -693,23 +692,23 @@ def test_rows_in_any_disorder_are_put_in_order(names: str, steps: list[int]) -> 
 def test_the_cure_for_a_wrong_frequency_looks_at_each_series() -> None:
     days = [*pd.date_range("2024-01-01", periods=3, freq="2D"), *pd.date_range("2024-01-08", periods=3, freq="2D")]
     frame = pd.DataFrame({"unique_id": ["a"] * 3 + ["b"] * 3, "ds": days, "y": range(6)})
-    with pytest.raises(DataError, match=r"pass freq='2D', as the stamps look"):
-        read_panel(frame, PanelOptions(freq="3D"))
+    with pytest.raises(DataError, match=r"pass freq='2D', as the timestamps look"):
+        read_panel(frame, ReadOptions(freq="3D"))
 
 
 def test_filling_may_multiply_the_values_by_twenty_and_a_thousand_more() -> None:
     frame = pd.DataFrame({"ds": [1, 2, 1060], "y": [1.0, 2, 3]})
-    assert read_panel(frame, PanelOptions(freq=1, fill=0)).lengths.tolist() == [1060]
+    assert read_panel(frame, ReadOptions(freq=1, fill=0)).lengths.tolist() == [1060]
     with pytest.raises(DataError, match="would make 1,061 values of 3"):
-        read_panel(frame.assign(ds=[1, 2, 1061]), PanelOptions(freq=1, fill=0))
+        read_panel(frame.assign(ds=[1, 2, 1061]), ReadOptions(freq=1, fill=0))
 
 
 def test_the_series_with_a_gap_is_named_and_the_others_are_counted() -> None:
     frame = pd.DataFrame({"unique_id": list("aabbbccc"), "ds": [1, 2, 1, 2, 4, 5, 6, 7], "y": 1.0})
     with pytest.raises(DataError, match=r"series 'b' has no row for 3 \(1 of 4 steps are missing at freq=1\); add"):
-        read_panel(frame, PanelOptions(freq=1))
+        read_panel(frame, ReadOptions(freq=1))
     with pytest.raises(DataError, match=r"series 'b' has no row for 3 .*, and 1 other series has gaps too\)"):
-        read_panel(frame.assign(ds=[1, 2, 1, 2, 4, 5, 6, 8]), PanelOptions(freq=1))
+        read_panel(frame.assign(ds=[1, 2, 1, 2, 4, 5, 6, 8]), ReadOptions(freq=1))
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -734,3 +733,48 @@ def test_a_column_of_nothing_has_missing_values() -> None:
 
 def test_large_steps_that_are_no_dates_are_steps() -> None:
     assert read_panel(pd.DataFrame({"ds": [20241398, 20241399, 20241400], "y": 1.0})).freq == 1
+
+
+@pytest.mark.parametrize(
+    "other", ["cafe\u0301", "caf\xe9\u200b", "\ufeffcaf\xe9", " caf\xe9", "caf\xad\xe9", "cafe\u200d\u0301"]
+)
+@pytest.mark.parametrize("kind", ["csv", "pandas", "polars"])
+def test_series_names_that_look_the_same_are_refused(tmp_path: Path, other: str, kind: str) -> None:
+    names = ["caf\xe9", other] * 3
+    frame: Any = pd.DataFrame({"unique_id": names, "ds": range(1, 7), "y": 1.0})
+    if kind == "csv":
+        frame = csv(tmp_path, frame.to_csv(index=False))
+    elif kind == "polars":
+        frame = pl.from_pandas(frame)
+    with pytest.raises(DataError) as caught:
+        read_panel(frame)
+    assert ascii(names[0]) in str(caught.value)
+    assert ascii(other) in str(caught.value)
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "\xa0", "  "])
+def test_blanks_at_the_end_of_series_names_do_not_make_another_series(blank: str) -> None:
+    names = ["b", f"b{blank}", "a", f"a{blank}"]
+    panel = read_panel(pd.DataFrame({"unique_id": names, "ds": [1, 2, 1, 2], "y": [3.0, 4.0, 1.0, 2.0]}))
+    assert panel.series == ("a", "b")
+    assert panel.values.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_names_that_differ_visibly_stay_apart() -> None:
+    names = ["cafe", "caf\xe9", "Cafe", "ca fe", "caf\u00ea"]
+    frame = pd.DataFrame({"unique_id": np.repeat(names, 2), "ds": [1, 2] * len(names), "y": 1.0})
+    assert set(read_panel(frame).series) == set(names)
+
+
+@pytest.mark.parametrize("column", ["unique_id\0", "\u200bunique_id", "unique_\u200did", " unique_id"])
+def test_a_column_that_only_looks_like_the_id_column_is_refused(column: str) -> None:
+    frame = pd.DataFrame({column: ["a", "b"], "ds": [1, 2], "y": [1.0, 2.0]})
+    with pytest.raises(DataError) as caught:
+        read_panel(frame)
+    assert ascii(column) in str(caught.value)
+
+
+def test_columns_of_a_wide_frame_that_look_the_same_are_refused() -> None:
+    frame = pd.DataFrame({"ds": [1, 2], "caf\xe9": [1.0, 2.0], "cafe\u0301": [1.0, 2.0]})
+    with pytest.raises(DataError, match=r"cafe\\u0301"):
+        read_panel(frame)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from leapts.data.windows import AlignedWindows, EveryNth, Windows
+from leapts.data.windows import AlignedWindows, StridedWindows, Windows
 from leapts.errors import DataError
 
 
@@ -75,7 +75,7 @@ def test_every_nth_counts_on_from_series_to_series(lengths: list[int], step: int
         windows: Windows | AlignedWindows = AlignedWindows(torch.arange(3 * 23.0).view(3, 23), 2, 1)
     else:
         windows = Windows(*flat([*lengths, 9]), 2, 1)
-    some, wanted = EveryNth(windows, step), torch.arange(0, len(windows), step)
+    some, wanted = StridedWindows(windows, step), torch.arange(0, len(windows), step)
     assert len(some) == len(wanted)
     index = torch.arange(len(some))
     assert all(

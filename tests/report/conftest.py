@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from leapts import LeapTS
-from tests.forecaster.frames import APART, make_forecaster, make_frame
+from tests.forecasting.frames import APART, make_forecaster, make_frame
 
 HOSTILE = ("<script>alert(1)</script>", "</script><b>bold", '"onmouseover=alert(1) x="', "line\u2028break & <!--")
 

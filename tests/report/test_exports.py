@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from leapts import DataError, LeapTS
-from leapts.report.exports import timeline, write_trace
-from tests.forecaster.frames import H
+from leapts.report.encode import timeline, write_trace
+from tests.forecasting.frames import H
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 
 from leapts import LeapTS
 from leapts.report import collect, report_html, write_report
-from tests.forecaster.frames import APART, make_forecaster, make_frame
+from tests.forecasting.frames import APART, make_forecaster, make_frame
 from tests.report.browser import launched
 from tests.report.conftest import HOSTILE
 
@@ -72,7 +72,7 @@ def test_the_slider_moves_through_the_cutoffs(page: "Page", data: pd.DataFrame) 
         page.fill("#cutoff", str(cutoff))
         assert f"{days[-1 - after]:%Y-%m-%d}" in (page.text_content("#cutoff-label") or "")
     assert page.locator("#chart .actual").count() == 0
-    assert "what comes next" in (page.text_content("#cutoff-label") or "")
+    assert "future" in (page.text_content("#cutoff-label") or "")
     assert page.is_disabled("#later")
 
 
@@ -168,7 +168,7 @@ def test_the_keyboard_is_enough(page: "Page") -> None:
 def test_the_models_page_shows_every_figure(page: "Page", model: LeapTS) -> None:
     page.click("#tab-model")
     text = page.text_content("#model") or ""
-    assert "it has not seen them" in text
+    assert "has not seen them" in text
     for pick in model.picked_:
         assert pick.reason in text
     titles = page.locator("#model .card h2").all_text_contents()
@@ -177,8 +177,8 @@ def test_the_models_page_shows_every_figure(page: "Page", model: LeapTS) -> None
         "Coverage of the intervals",
         "Training",
         "Scales and leaps",
-        "What was picked, and why",
-        "The model",
+        "Options chosen automatically",
+        "Model options",
     ]
     page.wait_for_selector("#model .plot svg path.line")
     assert page.locator("#model .plot svg[role=img]").count() == 5
@@ -273,7 +273,7 @@ def test_twenty_series_stay_under_half_a_megabyte() -> None:
 
 def _with_scripts(page: "Page", function: str, argument: list[float]) -> Any:
     """What a function makes of its argument beside those of the page, which nobody outside of its script can call."""
-    folder = files("leapts.report") / "page"
+    folder = files("leapts.report.page")
     scripts = "".join((folder / name).read_text() for name in ("data.js", "drawing.js"))
     return page.evaluate(f"(argument) => {{ {scripts} return ({function})(argument); }}", argument)
 

@@ -1,17 +1,21 @@
 """Every figure is read back: what is drawn is what was given."""
 
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
-from leapts import ConfigError, LeapTS
-from leapts.analysis import Embedding, VolatilityBin
-from leapts.report import plots
-from leapts.report.picture import COLOURS
-from leapts.training import TrainingReport
-from tests.forecaster.frames import APART, make_forecaster
+from leapts import ConfigError, DataError, LeapTS
+from leapts.forecasting.analysis import Embedding, VolatilityBin
+from leapts.report import forecast_svg, plots
+from leapts.report.plots import SCALE_COLORS
+from leapts.training.early_stopping import TrainingReport
+from tests.forecasting.frames import APART, make_forecaster
+from tests.report.conftest import HOSTILE
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'leapts[plot]'")
 
@@ -46,10 +50,10 @@ def _bars(ax: Any, container: int) -> list[float]:
     return [bar.get_height() for bar in ax.containers[container]]
 
 
-def _rgb(colour: str) -> tuple[float, ...]:
+def _rgb(color: str) -> tuple[float, ...]:
     from matplotlib.colors import to_rgb
 
-    return to_rgb(colour)
+    return to_rgb(color)
 
 
 def test_plot_forecast_draws_history_forecast_intervals_and_leaps(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
@@ -61,7 +65,7 @@ def test_plot_forecast_draws_history_forecast_intervals_and_leaps(model: LeapTS,
     history, *pieces, happened = (line for line in ax.lines if line.get_label() != "_edge")
     np.testing.assert_array_equal(history.get_ydata(), known.loc[known["unique_id"] == "pears", "y"].tail(12))
     np.testing.assert_array_equal(happened.get_ydata(), actual.loc[actual["unique_id"] == "pears", "y"])
-    assert [piece.get_color() for piece in pieces] == [COLOURS[scale] for scale in leaps["scale"]]
+    assert [piece.get_color() for piece in pieces] == [SCALE_COLORS[scale] for scale in leaps["scale"]]
     # Each piece but the first starts where the one before ended.
     drawn = [np.asarray(piece.get_ydata()) for piece in pieces]
     values = np.concatenate([drawn[0], *(piece[1:] for piece in drawn[1:])])
@@ -72,15 +76,74 @@ def test_plot_forecast_draws_history_forecast_intervals_and_leaps(model: LeapTS,
     assert len(ax.patches) == len(leaps)
 
 
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_the_suffix_chooses_the_format_of_the_file(
+    model: LeapTS, data: pd.DataFrame, tmp_path: Path, suffix: str
+) -> None:
+    forecast, trace = model.predict(data, return_trace=True)
+    written = plots.write_forecast_plot(data, forecast, trace, "pears", tmp_path / f"figure{suffix}")
+    start = written.read_bytes()[:200]
+    assert {".png": b"PNG", ".svg": b"<svg", ".pdf": b"%PDF"}[suffix] in written.read_bytes()[:400], start
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_series_name_cannot_add_markup_to_a_picture(
+    model: LeapTS, data: pd.DataFrame, tmp_path: Path, name: str
+) -> None:
+    forecast, trace = model.predict(data, return_trace=True)
+    written = plots.write_forecast_plot(data, forecast, trace, name, tmp_path / "figure.svg")
+    tags = {node.tag.rpartition("}")[2] for node in ElementTree.parse(written).iter()}
+    assert not tags & {"script", "b", "a", "image", "foreignObject"}
+
+
+def test_the_old_name_still_gives_svg_and_warns(model: LeapTS, data: pd.DataFrame) -> None:
+    forecast, trace = model.predict(data, return_trace=True)
+    with pytest.warns(DeprecationWarning, match="write_forecast_plot"):
+        text = forecast_svg(data, forecast, trace, "pears")
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+
+
+def test_a_series_missing_from_a_frame_is_named(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
+    forecast, trace = model.predict(data, return_trace=True)
+    with pytest.raises(DataError, match="the history has no series 'pears'"):
+        plots.plot_forecast(data[data["unique_id"] == "plums"], forecast, trace, "pears", ax=ax)
+
+
+@pytest.mark.parametrize("missing", [[0], [5], [4, 6], [11], list(range(12))])
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_missing_values_are_gaps_in_the_history(
+    model: LeapTS, data: pd.DataFrame, ax: Any, missing: list[int], kind: str
+) -> None:
+    forecast, trace = model.predict(data, return_trace=True)
+    history = data[data["unique_id"] == "pears"].tail(12).reset_index(drop=True)
+    history.loc[missing, "y"] = float("nan")
+    plots.plot_forecast(pl.from_pandas(history) if kind == "polars" else history, forecast, trace, "pears", ax=ax)
+    drawn = np.asarray(ax.lines[0].get_ydata(), dtype=float)
+    np.testing.assert_array_equal(np.flatnonzero(np.isnan(drawn)), missing)
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-9, 1e12])
+def test_values_of_any_size_are_drawn_inside_the_axes(model: LeapTS, data: pd.DataFrame, ax: Any, size: float) -> None:
+    forecast, trace = model.predict(data, level=[80], return_trace=True)
+    history = data.assign(y=data["y"] * size)
+    columns = [name for name in forecast.columns if name.startswith("LeapTS")]
+    forecast[columns] *= size
+    plots.plot_forecast(history, forecast, trace, "pears", ax=ax)
+    low, high = ax.get_ylim()
+    own = forecast.loc[forecast["unique_id"] == "pears", columns].to_numpy()
+    assert low <= own.min() <= own.max() <= high
+
+
 def test_plot_trace_draws_a_block_for_each_leap(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
     _, trace = model.predict(data[data["unique_id"].isin(["apples", "plums"])], return_trace=True)
     assert same(plots.plot_trace(trace, ax=ax), ax)
     assert [label.get_text() for label in ax.get_yticklabels()] == list(trace["unique_id"].unique())
     blocks = [(collection.get_paths()[0].get_extents(), collection.get_facecolor()[0]) for collection in ax.collections]
     assert len(blocks) == len(trace)
-    for (extent, colour), (_, leap) in zip(blocks, trace.iterrows(), strict=True):
+    for (extent, color), (_, leap) in zip(blocks, trace.iterrows(), strict=True):
         assert (extent.x0, extent.x1) == (leap["start"], leap["end"])
-        assert tuple(colour[:3]) == pytest.approx(_rgb(COLOURS[leap["scale"]]))
+        assert tuple(color[:3]) == pytest.approx(_rgb(SCALE_COLORS[leap["scale"]]))
 
 
 def test_plot_states_draws_the_state_before_and_after_each_leap(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
@@ -116,7 +179,7 @@ def test_plot_intensity_draws_leaps_a_window(ax: Any) -> None:
     assert list(ax.lines[0].get_ydata()) == [1.5, 2.5, 3.5, 4.5]
 
 
-def test_plot_embedding_draws_each_group_in_a_colour(ax: Any) -> None:
+def test_plot_embedding_draws_each_group_in_a_color(ax: Any) -> None:
     points = np.arange(12.0).reshape(6, 2)
     embedding = Embedding(points=points, groups=tuple("aabbba"), separation=0.42, separation_on_plane=0.5)
     assert same(plots.plot_embedding(embedding, ax=ax), ax)

@@ -27,6 +27,6 @@ def test_what_a_page_loads_is_told_from_what_it_links_to() -> None:
 def test_pages_are_made_for_modules_commands_and_notebooks() -> None:
     pages = made_pages()
     assert {f"api/{name}.md" for name in modules()} <= set(pages)
-    assert {"core", "data", "forecaster", "metrics"} <= set(modules())
+    assert {"model", "data", "forecasting", "server"} <= set(modules())
     assert "## leapts datasets fetch" in pages["command-line.md"]
     assert "LeapTS(h=14" in pages["examples/csv_to_report.md"]

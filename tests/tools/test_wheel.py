@@ -1,20 +1,20 @@
-"""The wheel: small, complete, typed, and the same bytes whenever and wherever it is built."""
+"""The wheel is small, complete and typed, and every build of one source gives the same bytes."""
 
 import os
 import shutil
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from leapts import __version__
-
 ROOT = Path(__file__).parents[2]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
 def _source(folder: Path) -> Path:
-    """A copy of what the wheel is made of, so that nothing here is touched."""
+    """Copy the files that the wheel is built from."""
     folder.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copyfile(ROOT / name, folder / name)
@@ -39,7 +39,7 @@ def test_two_builds_are_the_same_bytes(epoch: str | None, tmp_path: Path, monkey
     else:
         monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
     first, second = _source(tmp_path / "first"), _source(tmp_path / "second")
-    # Another day, another user's habits: neither shows.
+    # Times and permissions of the files must not show.
     for path in (second / "src").rglob("*"):
         os.utime(path, (1_000_000_000, 1_000_000_000))
         path.chmod(0o700 if path.is_dir() else 0o600)
@@ -49,9 +49,10 @@ def test_two_builds_are_the_same_bytes(epoch: str | None, tmp_path: Path, monkey
 def test_the_wheel_is_small_and_holds_the_data_once(wheel: Path) -> None:
     assert wheel.stat().st_size < 1_000_000
     names = zipfile.ZipFile(wheel).namelist()
-    assert len([name for name in names if name.endswith("seattle_weather.csv")]) == 1
+    for file in ("seattle_weather.csv", "shop_sales.csv", "retail_promotions.csv"):
+        assert len([name for name in names if name.endswith(file)]) == 1
     assert "leapts/py.typed" in names
-    assert {name.split("/")[0] for name in names} == {"leapts", f"leapts-{__version__}.dist-info"}
+    assert {name.split("/")[0] for name in names} == {"leapts", f"leapts-{VERSION}.dist-info"}
 
 
 def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:

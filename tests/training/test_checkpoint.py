@@ -72,6 +72,7 @@ def kept(finished: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_resumed_after_sigkill_equals_uninterrupted(data: Path, uninterrupted: LeapTS, tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(data), str(tmp_path)])
     deadline = time.monotonic() + 120

@@ -6,12 +6,12 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from leapts.core import LeapTSModel
 from leapts.errors import ModelFileError
+from leapts.model import LeapTSModel
 from leapts.training import checkpoint
 from leapts.training.checkpoint import FILE_NAME, Checkpoint
-from leapts.training.state import TrainingReport, TrainingState
-from tests.core.variants import make_model
+from leapts.training.early_stopping import TrainingReport, TrainingState
+from tests.model.variants import make_model
 
 
 def _trained(seed: int) -> tuple[LeapTSModel, torch.optim.Optimizer]:
@@ -31,7 +31,7 @@ def _saved(folder: Path, fingerprint: str = "a run") -> tuple[Checkpoint, LeapTS
     kept = {name: value + 1 for name, value in model.state_dict().items()}
     report = TrainingReport(20, 10, 0.5, False, [(10, 1.5)], [(10, 0.5)])
     file = Checkpoint(folder, fingerprint=fingerprint)
-    file.save(model, optimizer, TrainingState(report, kept, looks_without_better=3))
+    file.save(model, optimizer, TrainingState(report, kept, checks_without_improvement=3))
     return file, model, optimizer
 
 
@@ -39,7 +39,7 @@ def test_a_part_is_kept_apart_and_forgotten_with_the_whole(tmp_path: Path) -> No
     whole, model, optimizer = _saved(tmp_path)
     part = whole.part("teacher-1")
     assert part.read() == b""
-    state = TrainingState(TrainingReport(), {}, looks_without_better=0)
+    state = TrainingState(TrainingReport(), {}, checks_without_improvement=0)
     part.save(model, optimizer, state)
     assert part.path.is_relative_to(tmp_path)
     assert part.read() not in (b"", whole.read())
@@ -55,7 +55,7 @@ def test_all_that_training_needs_comes_back(tmp_path: Path) -> None:
     other, its_optimizer = _trained(1)
     state = file.restore(file.read(), other, its_optimizer)
     assert state.report == TrainingReport(20, 10, 0.5, False, [(10, 1.5)], [(10, 0.5)])
-    assert (state.looks_without_better, state.losses_since_look) == (3, [])
+    assert (state.checks_without_improvement, state.losses_since_check) == (3, [])
     for name, value in model.state_dict().items():
         assert torch.equal(other.state_dict()[name], value)
         assert torch.equal(state.kept[name], value + 1)

@@ -10,20 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from leapts.assembly import build_model
 from leapts.config import ModelConfig, TrainingConfig
-from leapts.core import LeapTSModel
 from leapts.data.windows import AlignedWindows
 from leapts.errors import TrainingError
-from leapts.training import TrainingStep, clip_gradients, mean_absolute_error, train
-from leapts.training.loop import _WindowOrder, seed_for
+from leapts.model import LeapTSModel
+from leapts.model.build import build_model
+from leapts.training.loop import TrainingStep, _WindowOrder, clip_gradients, mean_absolute_error, seed_for, train
 
 LOOKBACK, HORIZON = 16, 8
 
 
 class _Batch(NamedTuple):
     history: Tensor
-    future: Tensor
+    target: Tensor
 
 
 class _Noise:
@@ -85,6 +84,7 @@ def _assert_same_weights(one: LeapTSModel, other: LeapTSModel) -> None:
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 
+@pytest.mark.slow
 def test_waves_are_learnt_to_near_zero_error() -> None:
     model, windows = _model(), _waves()
     before = mean_absolute_error(model, windows)
@@ -242,7 +242,7 @@ def test_what_is_not_known_of_a_future_counts_for_nothing() -> None:
 
 
 def test_too_many_windows_for_an_order_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leapts.training.loop._MOST_IN_ORDER", 10)
+    monkeypatch.setattr("leapts.training.loop._MAX_SHUFFLED", 10)
     order = _WindowOrder(1000, _config(batch_size=16))
     batch = order.batch(3)
     assert len(batch.unique()) > 8

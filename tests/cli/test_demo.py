@@ -1,0 +1,19 @@
+"""`leapts demo` writes a model, tables and a report."""
+
+import csv
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Leapts
+
+
+def test_all_named_files_exist(leapts: Leapts, tmp_path: Path) -> None:
+    result = leapts("demo", "--out", tmp_path / "deep" / "demo", "--max-steps", 2)
+    assert result.code == 0, result.err
+    for name in ("model", "forecast.csv", "trace.csv", "forecast.png", "report.html"):
+        assert (tmp_path / "deep" / "demo" / name).exists()
+        assert str(tmp_path / "deep" / "demo" / name) in result.out
+    rows = csv.DictReader((tmp_path / "deep" / "demo" / "forecast.csv").read_text().splitlines())
+    assert {row["unique_id"] for row in rows} == {"temp_max", "temp_min"}  # which may be negative, unlike rain
+    again = leapts("demo", "--out", tmp_path / "deep" / "demo", "--max-steps", 2, "--json")
+    assert set(json.loads(again.out)["files"]) == {"model", "forecast", "trace", "picture", "report"}

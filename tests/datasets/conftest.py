@@ -1,0 +1,28 @@
+"""Turns the shape and type checks of the data layer on, and keeps property tests steady."""
+
+from hypothesis import HealthCheck, settings
+from jaxtyping import install_import_hook
+
+# All but the options, which check themselves and say it more kindly.
+SHAPED = (
+    "borders",
+    "columns",
+    "filling",
+    "frequency",
+    "frames",
+    "inference",
+    "panel",
+    "scaling",
+    "splits",
+    "windows",
+)
+install_import_hook([f"leapts.data.{module}" for module in SHAPED], "beartype.beartype")
+
+settings.register_profile(
+    "steady",
+    deadline=None,
+    derandomize=True,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("steady")

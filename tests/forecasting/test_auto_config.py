@@ -1,0 +1,84 @@
+"""What is picked says why, and the reason is the one that decided."""
+
+import pandas as pd
+import pytest
+
+from leapts.config import TrainingConfig
+from leapts.data.panel import Panel
+from leapts.data.validation import read_panel
+from leapts.errors import ConfigError
+from leapts.forecasting.auto_config import Pick, Picked, pick_options
+
+HALF = "half of what the shortest series has beside the horizon (300 would be better)"
+
+
+@pytest.mark.parametrize(
+    ("freq", "steps", "h", "lookback", "reason"),
+    [
+        ("D", 500, 7, 28, "four seasons of 7"),
+        ("D", 500, 14, 28, "twice the horizon"),
+        ("15min", 2000, 48, 192, "four seasons of 96, cut to 192"),
+        ("15min", 2000, 150, 300, "twice the horizon"),
+        ("D", 610, 150, 155, HALF),
+    ],
+)
+def test_the_look_back_is_picked_for_the_reason_given(
+    freq: str, steps: int, h: int, lookback: int, reason: str
+) -> None:
+    timestamps = pd.date_range("2024-01-01", periods=steps, freq=freq)
+    panel = read_panel(pd.DataFrame({"ds": timestamps, "y": range(steps)}))
+    picked = pick_options(panel, h, input_size=None, val_size=None, model={}, training={})
+    assert Pick("input_size", lookback, reason) in picked.picks
+    assert picked.model.input_size == lookback
+
+
+def test_one_short_series_shortens_the_look_back_of_all_only_where_it_is_not_padded() -> None:
+    lengths = {"a": 400, "b": 390, "new": 9}
+    frames = [
+        pd.DataFrame({"unique_id": name, "ds": pd.date_range("2024-01-01", periods=length), "y": range(length)})
+        for name, length in lengths.items()
+    ]
+
+    def pick(series: str, *, pad_short: bool) -> Pick:
+        panel = read_panel(pd.concat(frames)).select(list(series.split()))
+        picked = pick_options(panel, 7, input_size=None, val_size=0, model={}, training={}, pad_short=pad_short)
+        return next(pick for pick in picked.picks if pick.name == "input_size")
+
+    assert pick("a b new", pad_short=True) == Pick("input_size", 28, "four seasons of 7")
+    assert pick("a b new", pad_short=False).value == 1
+    assert pick("new", pad_short=True).reason.startswith("half of what the median series has")
+
+
+def test_options_given_as_text_are_the_numbers_they_spell_and_others_are_refused() -> None:
+    panel = read_panel(pd.DataFrame({"ds": range(100), "y": range(100)}))
+
+    def pick(**training: object) -> TrainingConfig:
+        model = {"state": {"kind": "cde", "clusters": "1"}}
+        return pick_options(panel, 2, input_size=4, val_size=None, model=model, training=training).training
+
+    assert pick(max_steps="100", patience=None) == pick(max_steps=100)
+    with pytest.raises(ConfigError, match="max_steps='many': must be a whole number"):
+        pick(max_steps="many")
+
+
+def test_a_look_back_of_one_value_is_taken_as_it_is() -> None:
+    """Counted from its mean or its last value, nothing would be left to forecast from."""
+    panel = read_panel(pd.DataFrame({"ds": pd.date_range("2024-01-01", periods=60), "y": range(60)}))
+    picked = pick_options(panel, 3, input_size=1, val_size=None, model={}, training={})
+    assert picked.model.normalization == "none"
+
+
+def test_a_batch_is_for_the_windows_to_come_and_padded_ones_count() -> None:
+    rows = [(name, step, step % 5) for name in range(200) for step in range(21)]
+    panel = read_panel(pd.DataFrame(rows, columns=["unique_id", "ds", "y"]))
+
+    def pick(panel: Panel, input_size: int, *, pad_short: bool) -> Picked:
+        model = {"mixing": "none"}
+        return pick_options(panel, 3, input_size=input_size, val_size=3, model=model, training={}, pad_short=pad_short)
+
+    padded, lone = pick(panel, 24, pad_short=True), pick(panel.select([0]), 12, pad_short=False)
+    for picked, windows in ((padded, 200), (lone, 4)):
+        reasons = {pick.name: pick.reason for pick in picked.picks}
+        assert reasons["max_steps"].startswith(f"20 times over {windows} windows")
+        # A fit takes no more than there are; an update with more data takes as many as these.
+        assert picked.training.batch_size == 512

@@ -1,0 +1,53 @@
+"""Normalization is reversible and removes the level and spread of a window."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leapts.model.normalization import Normalization, by_last_value, by_mean, shifted, unnormalized
+from tests.model.variants import make_history
+
+ALL = [by_mean, by_last_value, shifted, unnormalized]
+ADAPTIVE = [by_mean, by_last_value]
+
+
+@pytest.mark.parametrize("normalization", ALL)
+def test_restoring_the_normalized_window_gives_the_window_back(normalization: Normalization) -> None:
+    history = make_history().double()
+    window = normalization(history)
+    torch.testing.assert_close(window.restore(window.values), history)
+
+
+@pytest.mark.parametrize("normalization", ADAPTIVE)
+@given(level=st.floats(-100, 100), spread=st.floats(0.1, 100))
+def test_level_and_spread_of_a_window_vanish(normalization: Normalization, level: float, spread: float) -> None:
+    history = make_history().double()
+    torch.testing.assert_close(normalization(level + spread * history).values, normalization(history).values)
+
+
+@given(level=st.floats(-100, 100), spread=st.floats(0.1, 100))
+def test_a_shifted_window_loses_its_level_and_keeps_its_spread(level: float, spread: float) -> None:
+    history = make_history().double()
+    torch.testing.assert_close(shifted(level + spread * history).values, spread * shifted(history).values)
+
+
+def test_centers_are_the_mean_the_last_value_or_nothing() -> None:
+    history = make_history().double()
+    assert torch.equal(by_mean(history).center, history.mean(-1, keepdim=True))
+    assert torch.equal(by_last_value(history).center, history[..., -1:])
+    assert torch.equal(shifted(history).center, history[..., -1:])
+    assert torch.equal(unnormalized(history).values, history)
+
+
+@pytest.mark.parametrize("normalization", ADAPTIVE)
+def test_scale_is_the_population_standard_deviation(normalization: Normalization) -> None:
+    history = make_history().double()
+    torch.testing.assert_close(normalization(history).scale, history.std(-1, correction=0, keepdim=True))
+
+
+@pytest.mark.parametrize("normalization", ADAPTIVE)
+def test_a_constant_window_normalizes_to_zero(normalization: Normalization) -> None:
+    window = normalization(torch.full((3, 2, 8), 7.0))
+    assert torch.equal(window.values, torch.zeros(3, 2, 8))
+    assert torch.equal(window.restore(torch.zeros(3, 2, 5)), torch.full((3, 2, 5), 7.0))

@@ -1,0 +1,217 @@
+"""A saved model is the model; a damaged folder is refused, never believed."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import safetensors.torch
+import torch
+
+from leapts import LeapTS, ModelFileError
+from leapts.persistence import save as folder
+from leapts.persistence import schema as contents
+from leapts.persistence.save import CARD, CONFIG, WEIGHTS
+from leapts.persistence.schema import laid_out
+from tests.forecasting.frames import APART, JOINT, make_forecaster, make_frame
+
+CLUSTERED: dict[str, Any] = {"model": {"state": {"kind": "cde", "clusters": 2}, "hidden_size": 8}}
+
+
+@pytest.fixture(scope="session")
+def model() -> LeapTS:
+    return make_forecaster(**JOINT).fit(make_frame())
+
+
+@pytest.fixture
+def saved(model: LeapTS, tmp_path: Path) -> Path:
+    model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("kind", [JOINT, APART, CLUSTERED], ids=["joint", "apart", "clustered"])
+def test_a_loaded_model_forecasts_the_same_bits(kind: dict[str, Any], tmp_path: Path) -> None:
+    model = make_forecaster(**kind).fit(make_frame())
+    model.save(tmp_path / "model")
+    for _ in range(2):
+        loaded = LeapTS.load(tmp_path / "model")
+        forecast, trace = model.predict(level=[80, 90], return_trace=True)
+        again, trace_again = loaded.predict(level=[80, 90], return_trace=True)
+        pd.testing.assert_frame_equal(again, forecast)
+        pd.testing.assert_frame_equal(trace_again.to_frame(), trace.to_frame())
+        pd.testing.assert_frame_equal(loaded.predict(make_frame(seed=4)), model.predict(make_frame(seed=4)))
+        assert loaded.get_params() == model.get_params()
+        assert loaded.picked_ == model.picked_
+        assert loaded.report_ == model.report_
+
+
+def test_the_folder_holds_three_plain_files(saved: Path) -> None:
+    assert sorted(path.name for path in saved.iterdir()) == sorted([CONFIG, WEIGHTS, CARD])
+    assert sorted(path.name for path in saved.parent.iterdir()) == ["model"]
+    assert "Forecasts 6 steps of 3 series" in (saved / CARD).read_text()
+
+
+def test_saving_again_replaces_the_model(saved: Path) -> None:
+    other = make_forecaster(**APART).fit(make_frame(seed=8))
+    other.save(saved)
+    pd.testing.assert_frame_equal(LeapTS.load(saved).predict(), other.predict())
+
+
+def test_saving_over_something_else_is_refused(model: LeapTS, tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "thesis.txt").write_text("years of work")
+    with pytest.raises(ModelFileError, match="exists and is not a model folder"):
+        model.save(tmp_path / "precious")
+    (tmp_path / "precious" / "config.json").write_text('{"name": "my app"}')
+    with pytest.raises(ModelFileError, match="exists and is not a model folder"):
+        model.save(tmp_path / "precious")
+    assert (tmp_path / "precious" / "thesis.txt").exists()
+    with pytest.raises(ModelFileError, match="does not exist; make it first"):
+        model.save(tmp_path / "no" / "where")
+
+
+def test_an_empty_folder_is_no_more_in_the_way_than_none(model: LeapTS, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    model.save(tmp_path / "empty")
+    pd.testing.assert_frame_equal(LeapTS.load(tmp_path / "empty").predict(), model.predict())
+
+
+def test_a_model_with_something_beside_it_is_not_replaced(model: LeapTS, saved: Path) -> None:
+    (saved / "notes.txt").write_text("do not lose")
+    with pytest.raises(ModelFileError, match="exists and is not a model folder"):
+        model.save(saved)
+
+
+def test_a_link_to_a_model_stays_a_link(model: LeapTS, saved: Path) -> None:
+    link = saved.parent / "latest"
+    link.symlink_to(saved)
+    model.save(link)
+    assert link.is_symlink()
+    assert sorted(path.name for path in saved.parent.iterdir()) == ["latest", "model"]
+
+
+def test_every_single_damaged_byte_of_the_configuration_is_caught(saved: Path) -> None:
+    file = saved / CONFIG
+    original = file.read_bytes()
+    for place in range(0, len(original), 7):
+        damaged = bytearray(original)
+        damaged[place] ^= 0x01
+        file.write_bytes(damaged)
+        with pytest.raises(ModelFileError):
+            LeapTS.load(saved)
+
+
+@pytest.mark.parametrize("place", [0, 8, 60, 2000, -1])
+def test_damaged_weights_are_caught(saved: Path, place: int) -> None:
+    file = saved / WEIGHTS
+    damaged = bytearray(file.read_bytes())
+    damaged[place] ^= 0x10
+    file.write_bytes(damaged)
+    with pytest.raises(ModelFileError, match=r"model\.safetensors is damaged, or belongs to another model"):
+        LeapTS.load(saved)
+
+
+@pytest.mark.parametrize(("length", "is_kept"), [(600, True), (20_000, False)])
+def test_a_model_is_saved_only_if_it_can_be_loaded(
+    length: int, is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "_MAX_USUAL_CONFIG", 10_000)
+    names = {f"{number:0{length}}": 40 for number in range(50)}
+    model = make_forecaster(max_steps=1, input_size=4, h=2, **APART).fit(make_frame(names))
+    if not is_kept:
+        with pytest.raises(ModelFileError, match=r"too long to be kept .the longest, '0000.*has 20,000 characters"):
+            model.save(tmp_path / "model")
+        assert not (tmp_path / "model").exists()
+        return
+    model.save(tmp_path / "model")
+    config, weights = (tmp_path / "model" / name for name in (CONFIG, WEIGHTS))
+    assert config.stat().st_size > weights.stat().st_size
+    pd.testing.assert_frame_equal(LeapTS.load(tmp_path / "model").predict(), model.predict())
+
+
+@pytest.mark.parametrize("name", [CONFIG, WEIGHTS])
+@pytest.mark.parametrize("keep", [0, 10, -1])
+def test_cut_files_are_caught(saved: Path, name: str, keep: int) -> None:
+    file = saved / name
+    file.write_bytes(file.read_bytes()[:keep])
+    with pytest.raises(ModelFileError, match="copy the folder again"):
+        LeapTS.load(saved)
+
+
+def test_weights_of_another_model_are_caught(saved: Path, tmp_path: Path) -> None:
+    other = make_forecaster(random_seed=2, **JOINT).fit(make_frame())
+    other.save(tmp_path / "other")
+    (saved / WEIGHTS).write_bytes((tmp_path / "other" / WEIGHTS).read_bytes())
+    with pytest.raises(ModelFileError, match="belongs to another model"):
+        LeapTS.load(saved)
+
+
+def test_a_newer_schema_asks_for_an_upgrade(saved: Path) -> None:
+    config = json.loads((saved / CONFIG).read_text())
+    (saved / CONFIG).write_text(json.dumps({**config, "schema": 99}))
+    with pytest.raises(ModelFileError, match=r"written by a newer LeapTS \(schema 99, this one knows 2\); upgrade"):
+        LeapTS.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "not a LeapTS configuration"),
+        ("[]", "not a LeapTS configuration"),
+        ("{", "not JSON"),
+        ("\x00", "not JSON"),
+    ],
+)
+def test_a_foreign_configuration_is_refused(saved: Path, content: str, message: str) -> None:
+    (saved / CONFIG).write_text(content)
+    with pytest.raises(ModelFileError, match=message):
+        LeapTS.load(saved)
+
+
+def test_missing_files_are_named(saved: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="nothing does not exist; give the folder that a fit wrote"):
+        LeapTS.load(tmp_path / "nothing")
+    with pytest.raises(ModelFileError, match="is not a folder"):
+        LeapTS.load(saved / CONFIG)
+    (saved / WEIGHTS).unlink()
+    with pytest.raises(ModelFileError, match=r"model\.safetensors cannot be read \(No such file"):
+        LeapTS.load(saved)
+
+
+def _forge(saved: Path, config: dict[str, Any]) -> None:
+    """Write a configuration whose digests fit, as whoever changes one on purpose would."""
+    config["weights_sha256"] = hashlib.sha256((saved / WEIGHTS).read_bytes()).hexdigest()
+    del config["sha256"]
+    config["sha256"] = folder._digest(config)
+    (saved / CONFIG).write_bytes(laid_out(config))
+
+
+def test_a_timezone_that_is_none_is_refused(saved: Path) -> None:
+    config = json.loads((saved / CONFIG).read_text())
+    config["data"]["zone"] = "V2000000000"
+    _forge(saved, config)
+    with pytest.raises(ModelFileError, match="does not hold together as a model"):
+        LeapTS.load(saved)
+
+
+def test_numbers_that_no_fit_leaves_are_refused(saved: Path) -> None:
+    tensors = safetensors.torch.load_file(saved / WEIGHTS)
+    tensors["scaler.mean"][0] = torch.nan
+    (saved / WEIGHTS).write_bytes(safetensors.torch.save(tensors))
+    _forge(saved, json.loads((saved / CONFIG).read_text()))
+    with pytest.raises(ModelFileError, match=r"scaler\.mean holds something that is no number"):
+        LeapTS.load(saved)
+
+
+def test_what_is_wrong_is_told_in_two_hundred_characters(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError(f"much\n  to {'say' * 100}")
+
+    monkeypatch.setattr(folder, "require_numbers", fail)
+    with pytest.raises(ModelFileError, match="does not hold together as a model") as error:
+        LeapTS.load(saved)
+    why = str(error.value).partition(" (")[2].partition(")")[0]
+    assert why.startswith("much to say")
+    assert len(why) == 200

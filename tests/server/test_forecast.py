@@ -1,0 +1,139 @@
+"""`POST /v1/forecast` gives the numbers of `predict`."""
+
+from typing import Any
+
+import httpx
+import numpy as np
+import pandas as pd
+import pytest
+
+from leapts import LeapTS
+from tests.forecasting.frames import H, make_forecaster, make_frame
+from tests.server.conftest import NAMES, client_of, histories
+
+URL = "/v1/forecast"
+
+
+def _table(answer: dict[str, Any]) -> pd.DataFrame:
+    rows = [pd.DataFrame({"unique_id": one["id"], **one["values"]}) for one in answer["forecasts"]]
+    return pd.concat(rows, ignore_index=True)
+
+
+@pytest.mark.parametrize("kind", ["joint", "apart"])
+@pytest.mark.parametrize("trace", [False, True])
+def test_the_numbers_are_those_of_predict(
+    request: pytest.FixtureRequest, client: httpx.Client, frame: pd.DataFrame, kind: str, trace: bool
+) -> None:
+    model: LeapTS = request.getfixturevalue(kind)
+    asked = {"model": kind, "series": histories(frame), "level": [80, 95], "trace": trace}
+    answer = client.post(URL, json=asked)
+    assert answer.status_code == 200, answer.text
+    expected = model.predict(frame, level=[80, 95]).drop(columns="ds")
+    pd.testing.assert_frame_equal(_table(answer.json()), expected, check_dtype=False, rtol=1e-5)
+    assert answer.json()["h"] == H
+    assert answer.json()["freq"] == "D"
+
+
+def test_quantiles_are_those_of_predict(client: httpx.Client, frame: pd.DataFrame, apart: LeapTS) -> None:
+    asked = {"model": "apart", "series": histories(frame), "quantiles": [0.1, 0.5]}
+    expected = apart.predict(frame, quantiles=[0.1, 0.5]).drop(columns="ds")
+    pd.testing.assert_frame_equal(_table(client.post(URL, json=asked).json()), expected, check_dtype=False, rtol=1e-5)
+
+
+def test_the_order_of_the_series_is_the_callers(client: httpx.Client, frame: pd.DataFrame) -> None:
+    series = histories(frame)
+    forward = client.post(URL, json={"model": "joint", "series": series}).json()["forecasts"]
+    backward = client.post(URL, json={"model": "joint", "series": series[::-1]}).json()["forecasts"]
+    assert [one["id"] for one in backward] == list(NAMES[::-1])
+    for one, other in zip(forward, backward[::-1], strict=True):
+        np.testing.assert_allclose(one["values"]["LeapTS"], other["values"]["LeapTS"], rtol=1e-6)
+
+
+def test_the_trace_is_that_of_predict(client: httpx.Client, frame: pd.DataFrame, joint: LeapTS) -> None:
+    answer = client.post(URL, json={"model": "joint", "series": histories(frame), "trace": True}).json()
+    _, expected = joint.predict(frame, return_trace=True)
+    for one in answer["forecasts"]:
+        leaps = expected[expected["unique_id"] == one["id"]]
+        assert [leap["end"] - leap["start"] for leap in one["trace"]] == leaps["length"].tolist()
+        assert [leap["scale"] for leap in one["trace"]] == leaps["scale"].tolist()
+        chances = [leap["probabilities"]["long"] for leap in one["trace"]]
+        np.testing.assert_allclose(chances, leaps["p_long"], rtol=1e-4)
+        assert one["trace"][0]["start"] == 0
+        assert one["trace"][-1]["end"] == H
+
+
+def test_without_a_trace_or_timestamps_there_are_none(client: httpx.Client, frame: pd.DataFrame) -> None:
+    answer = client.post(URL, json={"model": "apart", "series": histories(frame)}).json()
+    assert all(set(one) == {"id", "values"} for one in answer["forecasts"])
+
+
+@pytest.mark.parametrize("last", ["2024-06-08", "2024-06-08T00:00:00", "2024-06-08T06:30:00"])
+def test_the_timestamps_go_on_from_the_last_one(client: httpx.Client, frame: pd.DataFrame, last: str) -> None:
+    answer = client.post(URL, json={"model": "apart", "series": histories(frame), "last": last}).json()
+    expected = pd.date_range(last, periods=H + 1)[1:]
+    for one in answer["forecasts"]:
+        assert pd.to_datetime(one["stamps"]).tolist() == expected.tolist()
+
+
+def test_a_series_may_end_at_a_timestamp_of_its_own(client: httpx.Client, frame: pd.DataFrame) -> None:
+    series = [{**one, "last": f"2024-06-0{day}"} for day, one in enumerate(histories(frame), start=1)]
+    found = client.post(URL, json={"model": "apart", "series": series}).json()["forecasts"]
+    assert [one["stamps"][0][:10] for one in found] == ["2024-06-02", "2024-06-03", "2024-06-04"]
+    refused = client.post(URL, json={"model": "joint", "series": series})
+    assert refused.status_code == 422
+    assert "different timestamps" in refused.json()["detail"]
+
+
+def test_timestamps_keep_to_a_time_zones_clock(tmp_path_factory: pytest.TempPathFactory) -> None:
+    from leapts.server.registry import ModelRegistry
+
+    frame = make_frame(start="2024-01-01")
+    frame["ds"] = frame["ds"].dt.tz_localize("Europe/Paris")
+    folder = tmp_path_factory.mktemp("zone") / "zone"
+    make_forecaster(model={"mixing": {"kind": "none"}, "hidden_size": 8}, max_steps=1).fit(frame).save(folder)
+    with client_of(ModelRegistry([folder])) as client:
+        series = histories(frame)[:1]
+        winter = client.post(URL, json={"series": series, "last": "2024-10-25T00:00:00+02:00"}).json()
+        timestamps = winter["forecasts"][0]["stamps"]
+        assert timestamps[0] == "2024-10-26T00:00:00+02:00"
+        assert timestamps[2] == "2024-10-28T00:00:00+01:00"
+        naive = client.post(URL, json={"series": series, "last": "2024-10-25"}).json()
+        assert naive["forecasts"][0]["stamps"] == timestamps
+
+
+def test_missing_values_are_filled_where_the_model_fills(
+    frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    from leapts.server.registry import ModelRegistry
+
+    folder = tmp_path_factory.mktemp("filling") / "filling"
+    model = make_forecaster(model={"mixing": {"kind": "none"}, "hidden_size": 8}, max_steps=1, fill="ffill").fit(frame)
+    model.save(folder)
+    holes = frame.copy()
+    holes.loc[[150, 151, 300], "y"] = np.nan
+    series = [
+        {**one, "values": [None if value != value else value for value in one["values"]]} for one in histories(holes)
+    ]
+    with client_of(ModelRegistry([folder])) as client:
+        found = _table(client.post(URL, json={"series": series}).json())
+    pd.testing.assert_frame_equal(found, model.predict(holes).drop(columns="ds"), check_dtype=False, rtol=1e-5)
+
+
+def test_the_only_model_needs_no_name(folders: object, frame: pd.DataFrame) -> None:
+    from pathlib import Path
+
+    from leapts.server.registry import ModelRegistry
+
+    assert isinstance(folders, Path)
+    with client_of(ModelRegistry([f"other={folders / 'apart'}"])) as client:
+        assert client.post(URL, json={"series": histories(frame)}).json()["model"] == "other"
+
+
+def test_models_are_described(client: httpx.Client) -> None:
+    models = client.get("/v1/models").json()["models"]
+    assert [(one["name"], one["joint"], one["levels"]) for one in models] == [
+        ("joint", True, [80, 95]),
+        ("apart", False, [80, 95]),
+    ]
+    assert models[0]["series"] == list(NAMES)
+    assert models[0]["input_size"] == 12

@@ -1,0 +1,213 @@
+"""Everything that is refused says what is wrong and how to mend it, with the right status."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pandas as pd
+import pytest
+
+from leapts.server.problems import BAD_DATA, KINDS, NOT_FOUND, Problem, busy, by_status, in_two, too_slow, unexpected
+from leapts.server.registry import ModelRegistry
+from tests.server.conftest import client_of, histories
+
+URL = "/v1/forecast"
+JSON = {"Content-Type": "application/json"}
+STATUSES = {
+    "bad-request": 400,
+    "unauthorized": 401,
+    "not-found": 404,
+    "no-such-model": 404,
+    "wrong-method": 405,
+    "too-slow-to-read": 408,
+    "too-large": 413,
+    "wrong-type": 415,
+    "wrong-host": 421,
+    "bad-data": 422,
+    "unexpected": 500,
+    "busy": 503,
+    "too-slow-to-answer": 503,
+}
+Change = Callable[[dict[str, Any]], object]
+
+
+def _require_problem(answer: Any, status: int, *words: str) -> dict[str, Any]:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem: dict[str, Any] = answer.json()
+    assert set(problem) == {"type", "title", "status", "detail", "cure"}
+    assert problem["status"] == status
+    assert problem["type"].removeprefix("/docs#") in {kind.name for kind in KINDS}
+    assert problem["cure"]
+    for word in words:
+        assert word in f"{problem['detail']} {problem['cure']}", problem
+    return problem
+
+
+def test_every_kind_has_the_status_that_programs_go_by() -> None:
+    assert {kind.name: kind.status for kind in KINDS} == STATUSES
+
+
+def test_a_problem_is_a_document_with_its_cure() -> None:
+    problem = Problem(BAD_DATA, "a\nb", "do\tthis", headers={"X": "y"})
+    assert json.loads(problem.body()) == {
+        "type": "/docs#bad-data",
+        "title": BAD_DATA.title,
+        "status": 422,
+        "detail": "a\\nb",
+        "cure": "do\\tthis",
+    }
+    assert (str(problem), problem.headers) == ("a\nb", {"X": "y"})
+    assert unexpected().kind.name == "unexpected"
+
+
+def test_what_an_error_says_is_parted_at_its_cure() -> None:
+    assert in_two("it is 1; it was 2; give 3") == ("it is 1; it was 2", "give 3")
+    assert in_two("it is 1") == ("it is 1", "correct the request and send it again")
+
+
+def test_a_status_alone_tells_what_is_wrong() -> None:
+    missing = by_status(404, None)
+    assert (missing.kind, missing.detail, missing.cure) == (NOT_FOUND, NOT_FOUND.title, "see /docs for what there is")
+    method = by_status(405, "Not so", {"Allow": "GET"})
+    assert (method.detail, method.headers) == ("Not so", {"Allow": "GET"})
+    assert method.cure == "use a method that the header Allow names"
+    teapot = by_status(418, None)
+    assert (teapot.kind.name, teapot.kind.status, teapot.detail) == ("bad-request", 418, "I'm a Teapot")
+    assert teapot.cure == "see /docs for what is expected"
+
+
+def test_who_shall_come_again_is_told_when() -> None:
+    assert busy("much to do").headers == {"Retry-After": "1"}
+    later = busy("much to do", 7, limit="more")
+    assert (later.headers, later.kind.name) == ({"Retry-After": "7"}, "busy")
+    assert later.cure == "send the request again after 7 s, or start the server with more"
+    slow = too_slow(0.5)
+    assert (slow.headers, slow.kind.name) == ({"Retry-After": "5"}, "too-slow-to-answer")
+    assert slow.detail == "the answer took longer than 0.5 s"
+
+
+BAD: dict[str, tuple[Change, int, list[str]]] = {
+    "no such model": (lambda asked: asked.update(model="apert"), 404, ["'apert'", "'apart'"]),
+    "path as model": (lambda asked: asked.update(model="../../etc/passwd"), 404, ["no model"]),
+    "no model named": (lambda asked: asked.pop("model"), 400, ["2 models", "'joint', 'apart'"]),
+    "no series": (lambda asked: asked.update(series=[]), 422, ["$.series"]),
+    "unknown field": (lambda asked: asked.update(levels=[80]), 422, ["levels"]),
+    "text as values": (lambda asked: asked["series"][0].update(values=["1"] * 20), 422, ["$.series[0].values[0]"]),
+    "true as value": (lambda asked: asked["series"][0].update(values=[True] * 20), 422, ["$.series[0].values[0]"]),
+    "missing value": (lambda asked: asked["series"][0]["values"].append(None), 422, ["'a'", "position 160", "fill"]),
+    "too short": (lambda asked: asked["series"][1].update(values=[1.0]), 422, ["'b'", "look-back of 12"]),
+    "huge value": (lambda asked: asked["series"][1]["values"].append(1e200), 422, ["'b'", "1e+200"]),
+    "twice": (lambda asked: asked["series"].append(asked["series"][0]), 422, ["'a'", "once"]),
+    "level of 100": (lambda asked: asked.update(level=[100]), 422, ["$.level[0]"]),
+    "level twice": (lambda asked: asked.update(level=[80, 80.0]), 422, ["80", "twice"]),
+    "level and quantiles": (lambda asked: asked.update(level=[80], quantiles=[0.5]), 422, ["both"]),
+    "level too high": (lambda asked: asked.update(level=[99.99]), 422, ["99.99", "held-out windows"]),
+    "number as stamp": (lambda asked: asked.update(last=7), 422, ["timestamp", "2024-01-31"]),
+    "nonsense as stamp": (lambda asked: asked.update(last="yesterday"), 422, ["'yesterday'"]),
+    "end of time": (lambda asked: asked.update(last="9999-12-31"), 422, ["calendar"]),
+    "zone unknown to the model": (lambda asked: asked.update(last="2024-01-01T00:00:00Z"), 422, ["time zones"]),
+    "too many series": (
+        lambda asked: asked.update(series=[{"id": n, "values": [1.0] * 12} for n in range(21)]),
+        413,
+        ["21 series", "at most 20", "--max-series"],
+    ),
+    "too long": (lambda asked: asked["series"][0].update(values=[1.0] * 501), 413, ["501", "--max-length"]),
+}
+
+
+@pytest.fixture(scope="module")
+def strict(registry: ModelRegistry) -> Any:
+    with client_of(registry, limits={"series": 20, "length": 500, "body": 100_000, "bodies": 100_000}) as client:
+        yield client
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_request_is_told_what_is_wrong(strict: httpx.Client, frame: pd.DataFrame, name: str) -> None:
+    change, status, words = BAD[name]
+    asked: dict[str, Any] = {"model": "apart", "series": histories(frame)}
+    change(asked)
+    _require_problem(strict.post(URL, json=asked), status, *words)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"nonsense",
+        b'{"series": [{"id": "a", "values": [NaN]}]}',
+        b'{"series": [{"id": "a", "values": [Infinity]}]}',
+        b'{"series": [{"id": "a", "values": [1e999]}]}',
+        b'{"series": [{"id": "\xff", "values": [1]}]}',
+        b"[" * 40_000,
+        b'{"x":' * 15_000,
+        b'{"series":' + b"[" * 40_000,
+    ],
+)
+def test_what_is_no_json_is_refused(strict: httpx.Client, body: bytes) -> None:
+    answer = strict.post(URL, content=body, headers=JSON)
+    assert answer.status_code in (400, 422)
+    _require_problem(answer, answer.status_code)
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data", ""])
+def test_other_content_is_refused_by_its_type(strict: httpx.Client, kind: str) -> None:
+    answer = strict.post(URL, content=b"series=1", headers={"Content-Type": kind})
+    _require_problem(answer, 415, "application/json")
+
+
+def test_compressed_content_is_refused_unopened(strict: httpx.Client) -> None:
+    answer = strict.post(URL, content=b"\x1f\x8b", headers={**JSON, "Content-Encoding": "gzip"})
+    _require_problem(answer, 415, "compressed")
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1", "/v1/forecast/", "/..%2f..%2fetc/passwd", "/static/x", "/docs/oauth2-redirect"]
+)
+def test_there_is_nothing_elsewhere(client: httpx.Client, path: str) -> None:
+    _require_problem(client.get(path), 404, "/docs")
+
+
+@pytest.mark.parametrize("path", [URL, "/v1/report", "/v1/forecast/csv"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
+def test_other_methods_are_told_which_there_are(client: httpx.Client, path: str, method: str) -> None:
+    answer = client.request(method, path)
+    _require_problem(answer, 405, "Allow")
+    assert answer.headers["allow"] == "POST"
+
+
+def test_a_body_is_too_large_by_its_word_or_by_its_bytes(strict: httpx.Client) -> None:
+    too_much = b" " * 100_001
+    _require_problem(strict.post(URL, content=too_much, headers=JSON), 413, "100,001", "--max-body")
+
+    def pieces() -> Any:
+        for _ in range(101):
+            yield b" " * 1000
+
+    _require_problem(strict.post(URL, content=pieces(), headers=JSON), 413, "--max-body")
+
+
+def test_what_is_unexpected_tells_nothing_of_the_inside(
+    registry: ModelRegistry, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("/secret/path in SecretClass")
+
+    monkeypatch.setattr("leapts.forecasting.arrays.ArrayForecaster.forecast", broken)
+    told: list[str] = []
+    with client_of(registry, log=told.append) as client:
+        answer = client.post(URL, json={"model": "apart", "series": histories(frame)})
+        assert client.get("/healthz").status_code == 200
+    problem = _require_problem(answer, 500)
+    assert "ecret" not in json.dumps(problem)
+    assert "RuntimeError" not in json.dumps(problem)
+    assert len(told) == 1
+    assert "SecretClass" in told[0]
+
+
+def test_control_characters_come_back_escaped(client: httpx.Client, frame: pd.DataFrame) -> None:
+    asked = {"model": "\x1b[31mred\n", "series": histories(frame)}
+    problem = _require_problem(client.post(URL, json=asked), 404)
+    assert problem["detail"].isprintable()

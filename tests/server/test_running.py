@@ -1,0 +1,184 @@
+"""`leapts serve` as a process: where it listens, and how it ends."""
+
+import asyncio
+import concurrent.futures
+import json
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pandas as pd
+import pytest
+
+from leapts import ConfigError
+from leapts.server import Limits
+from leapts.server.connections import LimitedProtocol
+from leapts.server.running import Server, bound_socket, hosts_of, is_loopback, read_token, serve
+from tests.cli.conftest import outside
+from tests.server.conftest import histories, running
+from tests.server.test_middleware import TOKEN
+
+LISTENING = "0A"
+
+
+def test_a_token_of_sixteen_letters_will_do_and_one_of_fifteen_will_not() -> None:
+    assert read_token(None, {"LEAPTS_TOKEN": f" {'a' * 16}\n"}) == "a" * 16
+    with pytest.raises(ConfigError, match="LEAPTS_TOKEN is not 16 or more plain letters"):
+        read_token(None, {"LEAPTS_TOKEN": "a" * 15})
+
+
+def test_a_token_file_is_named_where_it_is_no_good(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_bytes(b"\xff" * 20)
+    with pytest.raises(ConfigError, match="token cannot be read as a token; give a text file"):
+        read_token(file, {})
+    file.write_text("a b" * 10)
+    with pytest.raises(ConfigError, match=f"the token in {file} is not 16"):
+        read_token(file, {})
+
+
+def test_this_computer_has_several_names() -> None:
+    assert hosts_of("127.0.0.2") == frozenset({"127.0.0.1", "127.0.0.2", "localhost", "[::1]"})
+    assert [is_loopback(host) for host in ("127.9.9.9", "::1", "localhost", "1.127.0.0", "::")] == [True] * 3 + [
+        False
+    ] * 2
+
+
+def test_a_socket_listens_and_may_follow_one_that_was_just_closed() -> None:
+    with bound_socket("127.0.0.1", 0) as listening:
+        assert listening.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR) == 1
+        assert listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+        assert listening.family == socket.AF_INET
+    with pytest.raises(ConfigError, match="port 70000"):
+        bound_socket("127.0.0.1", 70000)
+
+
+async def _nothing(*_: object) -> None:
+    """An application that answers nothing."""
+
+
+def test_the_server_keeps_to_itself_what_it_is_and_gives_what_was_begun_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(LimitedProtocol, "header_seconds", 1.0, raising=False)
+    monkeypatch.setattr(LimitedProtocol, "response_seconds", 1.0, raising=False)
+    config = Server(_nothing, Limits(seconds=7.6, header_seconds=3.0), lambda: None).config
+    assert (LimitedProtocol.header_seconds, LimitedProtocol.response_seconds) == (3.0, 7.6)
+    assert config.timeout_graceful_shutdown == 16
+    assert config.timeout_keep_alive == 30
+    assert (config.access_log, config.server_header, config.proxy_headers) == (False, False, False)
+
+
+@pytest.mark.parametrize("started", [True, False])
+def test_that_it_is_ready_is_said_only_when_it_is(monkeypatch: pytest.MonkeyPatch, started: bool) -> None:
+    async def startup(server: Server, _: object = None) -> None:
+        server.started = started
+
+    monkeypatch.setattr("uvicorn.Server.startup", startup)
+    said: list[bool] = []
+    server = Server(_nothing, Limits(), lambda: said.append(True))
+    asyncio.run(server.startup())
+    assert said == [True] * started
+
+
+def test_signals_are_obeyed_while_it_runs_and_belong_to_their_owner_after() -> None:
+    server = Server(_nothing, Limits(), lambda: None)
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    with server.capture_signals():
+        assert [signal.getsignal(number) for number in numbers] == [server.handle_exit] * 2
+    assert [signal.getsignal(number) for number in numbers] == before
+    with pytest.raises(ZeroDivisionError), server.capture_signals():
+        raise ZeroDivisionError
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
+def test_in_another_thread_signals_are_left_alone() -> None:
+    server = Server(_nothing, Limits(), lambda: None)
+
+    def captured() -> object:
+        with server.capture_signals():
+            return signal.getsignal(signal.SIGTERM)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert pool.submit(captured).result() == signal.getsignal(signal.SIGTERM)
+
+
+def test_what_was_made_before_is_not_looked_through_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[object] = []
+    for name in ("collect", "freeze"):
+        monkeypatch.setattr(f"leapts.server.running.gc.{name}", lambda name=name: called.append(name))
+    monkeypatch.setattr("leapts.server.running.gc.get_threshold", lambda: (700, 10, 5))
+    monkeypatch.setattr("leapts.server.running.gc.set_threshold", lambda *numbers: called.append(numbers))
+    monkeypatch.setattr(Server, "run", lambda _, sockets: called.append(sockets))
+    with bound_socket("127.0.0.1", 0) as listening:
+        serve(_nothing, listening, Limits(), ready=lambda: None)
+        assert called == ["collect", "freeze", (20_000, 10, 5), [listening]]
+
+
+def _addresses(port: int) -> set[str]:
+    """Where something listens at that port, as the kernel writes it."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            fields = line.split()
+            address, _, number = fields[1].partition(":")
+            if int(number, 16) == port and fields[3] == LISTENING:
+                found.add(address)
+    return found
+
+
+def _takes_callers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_by_default_only_this_computer_can_call(folders: Path, frame: pd.DataFrame) -> None:
+    with running(folders / "apart", variables={"LEAPTS_TOKEN": TOKEN}) as server:
+        assert _addresses(server.port) == {"0100007F"}
+        asked = {"series": histories(frame)}
+        assert httpx.post(f"{server.address}/v1/forecast", json=asked, timeout=30).status_code == 401
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        assert httpx.post(f"{server.address}/v1/forecast", json=asked, headers=headers, timeout=30).status_code == 200
+        assert server.stop(signal.SIGINT) == 0
+
+
+def test_a_signal_lets_what_was_begun_end_well(folders: Path, frame: pd.DataFrame) -> None:
+    """Requests that are under way when the signal comes, one of them half sent, get their answers."""
+    body = json.dumps({"series": histories(frame)}).encode()
+    head = f"POST /v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
+    with running(folders / "apart") as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            connection.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + body[:100])
+            httpx.get(f"{server.address}/healthz")
+            stopping = pool.submit(server.stop)
+            while _takes_callers(server.port):
+                time.sleep(0.01)
+            assert not stopping.done()
+            connection.sendall(body[100:])
+            answer = b""
+            while part := connection.recv(65536):
+                answer += part
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert len(json.loads(answer.partition(b"\r\n\r\n")[2])["forecasts"]) == 3
+        assert stopping.result(30) == 0
+
+
+def test_what_cannot_be_served_is_said_in_a_line(tmp_path: Path) -> None:
+    result = outside(["serve", tmp_path / "nothing"])
+    assert result.code == 2
+    assert "does not exist" in result.error_line
+
+
+def test_a_port_that_is_taken_is_refused() -> None:
+    with bound_socket("127.0.0.1", 0) as taken, pytest.raises(ConfigError, match="--port"):
+        bound_socket("127.0.0.1", taken.getsockname()[1])
+    with pytest.raises(ConfigError, match="--host"):
+        bound_socket("192.0.2.1", 0)

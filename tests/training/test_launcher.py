@@ -1,0 +1,44 @@
+"""Processes of one computer keep to it; those of several do as they are told."""
+
+import os
+import socket
+
+import pytest
+
+from leapts.training.launcher import bind_to_loopback
+
+
+@pytest.fixture(autouse=True)
+def _launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "")  # put back afterwards, whatever a test leaves
+    monkeypatch.delenv("GLOO_SOCKET_IFNAME")
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [(1, "eth0"), (2, "lo0")])
+
+
+def test_processes_of_one_computer_meet_where_no_other_can_reach_them() -> None:
+    bind_to_loopback()
+    assert os.environ["GLOO_SOCKET_IFNAME"] == "lo0"
+
+
+@pytest.mark.parametrize("local", ["1", None])
+def test_processes_of_several_computers_meet_where_all_can(monkeypatch: pytest.MonkeyPatch, local: str | None) -> None:
+    if local is None:
+        monkeypatch.delenv("LOCAL_WORLD_SIZE")
+    else:
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", local)
+    bind_to_loopback()
+    assert "GLOO_SOCKET_IFNAME" not in os.environ
+
+
+def test_an_interface_that_was_chosen_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "eth0")
+    bind_to_loopback()
+    assert os.environ["GLOO_SOCKET_IFNAME"] == "eth0"
+
+
+def test_without_a_loopback_of_a_known_name_nothing_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [(1, "eth0")])
+    bind_to_loopback()
+    assert "GLOO_SOCKET_IFNAME" not in os.environ
