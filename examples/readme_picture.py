@@ -1,4 +1,4 @@
-"""Draws the README's picture: a forecast of the paper's second scenario, with its leaps coloured by scale.
+"""Draw the README picture: a forecast of Seattle temperatures, with its leaps colored by scale.
 
 python examples/readme_picture.py
 """
@@ -7,18 +7,18 @@ from pathlib import Path
 
 from leapts import LeapTS
 from leapts.data.frames import panel_frame
-from leapts.data.loading import load
-from leapts.report import forecast_svg
+from leapts.datasets.loading import load
+from leapts.report.plots import write_forecast_plot
 
-TARGET = Path(__file__).parents[1] / "docs" / "images" / "forecast.svg"
+TARGET = Path(__file__).parents[1] / "docs" / "images" / "forecast.png"
 
 
 def main() -> None:
-    """Fit, forecast, draw."""
-    panel = load("Scenario2").tail(6000)
-    model = LeapTS(h=96, input_size=96, max_steps=600, random_seed=3).fit(panel)
+    """Fit the model, forecast, and draw one series."""
+    panel = load("SeattleWeather")
+    model = LeapTS(h=28, random_seed=1).fit(panel)
     forecast, trace = model.predict(level=[80, 95], return_trace=True)
-    TARGET.write_text(forecast_svg(panel_frame(panel), forecast, trace, "X", shown=160))
+    write_forecast_plot(panel_frame(panel), forecast, trace, "temp_max", TARGET, shown=84)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import argparse
 from pyspark.sql import DataFrame, SparkSession
 
 from leapts import LeapTS
-from leapts.scaleout import PartitionForecaster
+from leapts.integrations.ray import PartitionForecaster
 
 
 def forecast(table: DataFrame, model: str, *, level: tuple[int, ...] = ()) -> DataFrame:

@@ -12,8 +12,8 @@ import torch
 from playwright.sync_api import Page, sync_playwright
 
 from leapts import LeapTS
-from leapts.data.catalogue import find
-from leapts.data.loading import load_dataset
+from leapts.datasets.catalogue import find
+from leapts.datasets.loading import load_dataset
 from leapts.files import write_file
 from leapts.report import write_report
 
