@@ -1,29 +1,36 @@
-# Every target sets up what it needs: a virtual environment in .venv, installed through constraints.txt.
+# Every target creates the virtual environment it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# The site's packages are light beside torch, and its pages need LeapTS, so they share the environment.
+# The packages of the site share the environment of development: its pages import LeapTS.
 DOCS_READY := $(VENV)/.ready-docs
-# What makes a release has nothing to do with LeapTS, and stays apart.
+# Release tools have an environment of their own.
 RELEASE := .venv-release
 RELEASE_READY := $(RELEASE)/.ready
 PYTEST := -m pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage mutation lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean resilience
+.PHONY: help demo test test-slow public-api coverage lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean stress
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
 
-$(READY): pyproject.toml constraints.txt
+# make LOCKED=1 ... installs the versions of requirements-dev.lock, checked by their hashes (Linux, x86-64, Python 3.11).
+LOCKED ?=
+install = $(if $(LOCKED),\
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements-dev.lock && \
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .,\
+	$(BIN)/python -m pip install --quiet --upgrade pip && \
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(1)]')
+
+$(READY): pyproject.toml constraints.txt $(if $(LOCKED),requirements-dev.lock)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(call install,dev)
 	@touch $@
 
 $(DOCS_READY): $(READY)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(if $(LOCKED),,$(call install,docs))
 	@touch $@
 
 $(RELEASE_READY): pyproject.toml
@@ -35,10 +42,16 @@ $(RELEASE_READY): pyproject.toml
 demo: $(READY) ## fit, forecast and trace the bundled weather data
 	$(BIN)/leapts demo
 
-test: $(READY) ## run the whole test suite
-	$(BIN)/python $(PYTEST)
+test: $(READY) ## run every test that is not slow by design
+	$(BIN)/python $(PYTEST) -m "not slow"
 
-coverage: $(READY) ## run it and measure which branches of src/leapts it takes; fails below the floor in pyproject.toml
+test-slow: $(READY) ## run the slow tests: every export, killed processes, training to convergence, browsers under load
+	$(BIN)/python $(PYTEST) -m slow
+
+public-api: $(READY) ## rewrite tests/public_api.toml from the code, after a change of the public interface on purpose
+	$(BIN)/python tools/public_api.py
+
+coverage: $(READY) ## run all tests and measure branch coverage of src/leapts; fails below the floor in pyproject.toml
 	$(BIN)/coverage erase
 	$(BIN)/coverage run $(PYTEST)
 	$(BIN)/coverage combine --quiet
@@ -50,7 +63,7 @@ lint: $(READY) ## lint, format check, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test ## all that must pass before a change lands
+check: lint test ## lint and test: must pass before a change lands
 
 # Some of the tools we adapt to want an older pandas than we develop with, so they live in an environment of their own,
 # which takes from that of development what it does not have itself: torch need not be there twice.
@@ -66,8 +79,8 @@ $(PEERS_READY): $(READY) constraints-peers.txt
 	@touch $@
 
 peers: $(PEERS_READY) ## test the adapters and the benchmark's peers with neuralforecast, Darts, sktime and statsforecast, and the frames of pandas 2
-	$(PEERS)/bin/python $(PYTEST) tests/adapters tests/test_baselines.py tests/data \
-		tests/forecaster/test_kinds.py tests/bench/test_peers.py
+	$(PEERS)/bin/python $(PYTEST) tests/integrations tests/test_baselines.py tests/data \
+		tests/forecasting/test_kinds.py tests/bench/test_baselines.py
 
 # Ray and Spark are heavy beside what everybody needs, and their tests bring up a cluster: apart, and one after the other.
 CLUSTERS := .venv-clusters
@@ -81,9 +94,9 @@ $(CLUSTERS_READY): pyproject.toml constraints.txt
 	@touch $@
 
 clusters: $(CLUSTERS_READY) ## test forecasts, training, searches and suites on Ray and Spark
-	$(CLUSTERS)/bin/pytest tests/scaleout tests/bench/test_scale.py
+	$(CLUSTERS)/bin/pytest tests/integrations/ray tests/bench/test_scale.py
 
-format: $(READY) ## format the code and mend what the linter can
+format: $(READY) ## format the code and apply the linter's fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -112,7 +125,7 @@ audit: $(RELEASE_READY) ## ask the public database about known vulnerabilities (
 	./tools/audit.sh $(RELEASE)/bin/pip-audit
 
 speed: $(READY) ## measure the model against its own matrix products (ratios, one thread)
-	$(BIN)/python benchmarks/core_speed.py
+	$(BIN)/python -m leapts_bench.speed.matrix_products
 
 SUITE ?= main
 bench: $(READY) ## do the runs of a suite that are not done: make bench SUITE=main, with LEAPTS_DATA set
@@ -121,16 +134,12 @@ bench: $(READY) ## do the runs of a suite that are not done: make bench SUITE=ma
 bench-speed: $(PEERS_READY) ## measure speed beside the peers; on a quiet machine, with LEAPTS_DATA set
 	$(PEERS)/bin/python -m leapts_bench speed
 
-bench-table: $(READY) ## render docs/benchmarks.md from the results, without training
+bench-table: $(READY) ## render the benchmark pages and charts from the results, without training
 	$(BIN)/python -m leapts_bench table
 
 SECONDS_AT_MOST ?= 36000
-resilience: $(READY) ## try to break it: what is not done of the long campaigns, then docs/reliability.md; needs strace and root
-	$(BIN)/python -m leapts_bench resilience --seconds $(SECONDS_AT_MOST)
-
-mutation: $(READY) ## put faults into the code, one at a time, and see whether the tests notice; then docs/reliability.md
-	$(BIN)/python -m leapts_bench.mutation --seconds $(SECONDS_AT_MOST)
-	$(BIN)/python -m leapts_bench resilience --seconds 0
+stress: $(READY) ## run the stress suites that are not done, and render docs/reliability.md; needs strace and root
+	$(BIN)/python -m leapts_qa run --seconds $(SECONDS_AT_MOST)
 
 clean: ## remove the virtual environments and the caches
 	rm -rf $(VENV) $(PEERS) $(CLUSTERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site $(RELEASE)

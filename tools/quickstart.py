@@ -1,6 +1,6 @@
-"""Runs the tutorial and writes what its commands print, and the pictures they make, back into the documentation.
+"""Run the pages with printed output, and write output and pictures back into them.
 
-python tools/tutorial.py
+python tools/quickstart.py
 """
 
 import os
@@ -13,26 +13,34 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "tutorial.md"
-PICTURES = {"forecast.svg": "tutorial-forecast.svg", "analysis.png": "tutorial-analysis.png"}
+PAGE = ROOT / "docs" / "quickstart.md"
+PICTURES = {"forecast.png": "quickstart-forecast.png", "analysis.png": "quickstart-analysis.png"}
+README = ROOT / "README.md"
+_EXAMPLE = re.compile(r"```python\n.*?\n```\n\n```text\n.*?```\n", re.DOTALL)
 _BLOCKS = re.compile(r"```(python|console)\n(.*?)\n```\n(?:(\n```text\n).*?```\n)?", re.DOTALL)
 
 
 def main() -> None:
-    """Run every block in a folder of its own, in order."""
+    """Run every block of the quickstart and of the README, in order."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         PAGE.write_text(rewritten(PAGE.read_text(), lambda kind, code: run(kind, code, folder)))
         for made, kept in PICTURES.items():
             shutil.copyfile(folder / made, PAGE.parent / "images" / kept)
+        example = _EXAMPLE.search(README.read_text())
+        if example is None:
+            raise SystemExit("README.md has no Python block followed by its output")
+        shown = rewritten(example[0], lambda kind, code: run(kind, code, folder))
+        for page in (README, PAGE.parent / "index.md"):
+            page.write_text(_EXAMPLE.sub(lambda _: shown, page.read_text(), count=1))
 
 
 def rewritten(page: str, run: Callable[[str, str], str]) -> str:
-    """The page with what its commands print below them, where it has a place for it.
+    """Page with the output of each command below it, where the page has a `text` block.
 
     Args:
-        page: The text.
-        run: From the language of a block and its code to what it printed.
+        page: Markdown.
+        run: Given the language of a block and its code, returns the output.
     """
 
     def with_output(block: re.Match[str]) -> str:
@@ -44,17 +52,17 @@ def rewritten(page: str, run: Callable[[str, str], str]) -> str:
 
 
 def run(kind: str, code: str, folder: Path) -> str:
-    """What a block prints, without the lines that only tell which extras are not there.
+    """Run a block and return its output, without notes about extras that are not installed.
 
     Raises:
-        SystemExit: When it fails.
+        SystemExit: When the block fails.
     """
     program = code
     if kind == "python":
-        # Each block goes on from those before it, as in one session.
+        # Each Python block continues those before it, as in a notebook.
         session = folder / ".session.py"
-        done_before = session.read_text() if session.exists() else ""
-        session.write_text(f"{done_before}{code}\n")
+        earlier = session.read_text() if session.exists() else ""
+        session.write_text(f"{earlier}{code}\n")
         program = f"{sys.executable} {session}"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
     leapts = f'leapts() {{ {sys.executable} -m leapts "$@"; }}\n'

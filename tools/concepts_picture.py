@@ -1,15 +1,15 @@
-"""Draws the picture of the ideas page: a made-up series, its coarse forecast, three leaps, the loop that makes them.
+"""Draws the picture of the concepts page: a made-up series, its coarse forecast, three leaps, the loop that makes them.
 
-python tools/idea_picture.py
+python tools/concepts_picture.py
 """
 
 import math
 from collections.abc import Callable
 from pathlib import Path
 
-from leapts.report.picture import COLOURS, INK, MUTED, PAPER, PAST
+from leapts.report.plots import HISTORY_COLOR, INK, MUTED, SCALE_COLORS
 
-TARGET = Path(__file__).parents[1] / "docs" / "images" / "ideas.svg"
+TARGET = Path(__file__).parents[1] / "docs" / "images" / "concepts.svg"
 WIDTH, HEIGHT = 800, 430
 NOW, END, START = 330, 770, 30  # where the history ends, the horizon ends, the history starts
 LEAPS = ((330, 390, "short", "leap 1"), (390, 500, "mid", "leap 2"), (500, 770, "long", "leap 3"))
@@ -32,8 +32,8 @@ def picture() -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         'font-family="system-ui, DejaVu Sans, sans-serif" font-size="13">',
         "<title>How a forecast is made in leaps</title>",
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{PAPER}"/>',
-        _curve(_truth, START, NOW, f'stroke="{PAST}" stroke-width="2"'),
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+        _curve(_truth, START, NOW, f'stroke="{HISTORY_COLOR}" stroke-width="2"'),
         _curve(_coarse, NOW, END, f'stroke="{MUTED}" stroke-width="2" stroke-dasharray="5 5"'),
         f'<path d="M{NOW} 20V235" stroke="{MUTED}"/>',
         _text((START + NOW) / 2, 24, "look-back", MUTED),
@@ -41,7 +41,7 @@ def picture() -> str:
         _text(620, 58, "dashed: the coarse forecast, all at once", MUTED),
     ]
     for start, end, scale, name in LEAPS:
-        colour = COLOURS[scale]
+        colour = SCALE_COLORS[scale]
         parts += [
             _curve(_truth, start, end, f'stroke="{colour}" stroke-width="3.5"'),
             f'<rect x="{start + 1}" y="212" width="{end - start - 2}" height="24" rx="3" fill="{colour}"/>',
