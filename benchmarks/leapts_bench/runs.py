@@ -105,7 +105,7 @@ class Learning(Options):
             patience=self.patience,
             learning_rate=self.learning_rate,
             huber_delta=self.huber_delta,
-            teachers=self.teachers,
+            distill_from=self.teachers,
             random_seed=seed,
         )
 

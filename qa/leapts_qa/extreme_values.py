@@ -11,7 +11,7 @@ import safetensors.torch
 import torch
 
 from leapts import LeapTS, LeapTSError, TrainingError
-from leapts.forecasting.predictor import Fitted
+from leapts.forecasting.predictor import Predictor
 from leapts.model.build import build_model
 from leapts.training.checkpoint import FILE_NAME
 from leapts_qa.outcome import Outcome
@@ -141,7 +141,7 @@ def diverging(model: LeapTS, folder: Path) -> tuple[str, str]:
     return ("" if np.isfinite(forecast).all() else "then forecasts no numbers"), end
 
 
-def _last_good(fitted: Fitted, folder: Path) -> dict[str, torch.Tensor]:
+def _last_good(fitted: Predictor, folder: Path) -> dict[str, torch.Tensor]:
     """The weights that the state of training says are worth keeping; before there is any, those of the start."""
     if not (folder / FILE_NAME).exists():
         return build_model(fitted.config, seed=fitted.training.random_seed, clusters=fitted.clusters).state_dict()

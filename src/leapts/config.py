@@ -7,6 +7,7 @@ imported, so that the command line starts fast. `leapts.model.build` turns optio
 import json
 import math
 import tomllib
+import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -40,13 +41,23 @@ class Options(BaseModel):
 class RootOptions(Options):
     """Options that stand by themselves and explain what is wrong with them."""
 
+    renamed: ClassVar[Mapping[str, str]] = {}  # old names of options, accepted until release 0.3
+
     if not TYPE_CHECKING:  # the checker keeps the signature that the fields give
 
         def __init__(self, **options: Any) -> None:
             try:
-                super().__init__(**options)
+                super().__init__(**current_names(options, type(self).renamed))
             except ValidationError as error:
                 raise ConfigError(explain(error, type(self).model_fields)) from None
+
+
+def current_names(options: Mapping[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
+    """Replace old names of options by their current ones, with a warning."""
+    for old in renamed.keys() & options.keys():
+        text = f"{old} is now {renamed[old]}; the old name goes with release 0.3"
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
+    return {renamed.get(name, name): value for name, value in options.items()}
 
 
 def _valid_fill(value: Any) -> Any:
@@ -228,8 +239,9 @@ State = Annotated[SerializeAsAny[StateOptions], _options_of(STATE_CELLS)]
 
 
 class ModelConfig(RootOptions):
-    """All that decides what a model is, apart from its weights."""
+    """Options of the network: all that decides what a model is, apart from its weights."""
 
+    renamed: ClassVar[Mapping[str, str]] = {"variate_identity": "series_embedding"}
     h: Size = Field(description="steps to forecast")
     input_size: Size = Field(description="steps of history used for a forecast")
     n_series: Size | None = Field(
@@ -293,23 +305,56 @@ class ModelConfig(RootOptions):
 
 
 class TrainingConfig(RootOptions):
-    """How a model learns. All randomness follows from the seed and the step, so a run can stop and go on anywhere."""
+    """Options of training. All random numbers follow from the seed and the step, so training can resume exactly."""
 
-    max_steps: Size = Field(description="training steps")
-    batch_size: Size = Field(description="windows in a step")
-    val_check_steps: Size = Field(description="steps between looks at the validation windows")
+    renamed: ClassVar[Mapping[str, str]] = {"teachers": "distill_from"}
+    max_steps: Size = Field(default=1000, description="training steps")
+    batch_size: Size = Field(default=32, description="windows per training step")
+    val_check_steps: Size = Field(default=50, description="training steps between validation checks")
     patience: Annotated[int, Field(ge=0)] = Field(
-        default=5, description="stop after so many looks without a better validation error; 0: never"
+        default=5, description="validation checks without improvement before training stops early; 0: never"
     )
     learning_rate: Annotated[float, Field(gt=0)] = Field(default=2e-3, description="learning rate of the first step")
     huber_delta: Annotated[float, Field(gt=0)] = Field(
         default=0.1, description="where the loss turns from squared to absolute, in standardised units"
     )
     gradient_clip: Annotated[float, Field(gt=0)] = 1.0
-    teachers: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="models fitted first, whose mean forecast is half of what the model learns; 0: none"
+    distill_from: Annotated[int, Field(ge=0)] = Field(
+        default=0,
+        description="teachers for knowledge distillation, fitted first; half of the target is their mean forecast",
     )
     random_seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(default=1, description="seed of all random numbers")
+
+
+class FitConfig(RootOptions):
+    """What a user asks of a fit. Options that are None or left out are chosen from the data."""
+
+    h: Size = Field(description="steps to forecast")
+    input_size: Size | None = Field(default=None, description="steps of history used for a forecast")
+    val_size: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="steps at the end of each series held out for validation and calibration; 0: none"
+    )
+    pad_short: bool = Field(
+        default=False, description="accept series shorter than a window, padded with their first value"
+    )
+    alias: str = Field(default="LeapTS", description="name of the column of forecasts")
+    model: Mapping[str, Any] = Field(default={}, description="options of ModelConfig, by name")
+    training: Mapping[str, Any] = Field(default={}, description="options of TrainingConfig, by name")
+
+    @model_validator(mode="after")
+    def _validation_holds_a_window(self) -> Self:
+        require_val_size(self.val_size, self.h)
+        return self
+
+
+def require_val_size(val_size: int | None, h: int) -> None:
+    """Refuse held-out steps that are too few for one window.
+
+    Raises:
+        ValueError: With the fewest steps that are enough.
+    """
+    if val_size and val_size < h:
+        raise ValueError(f"val_size={val_size}: must be at least the horizon {h}, or 0 for no validation")
 
 
 def _parsed(parse: Callable[[str], Any], text: str, language: str) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def test_resumed_fit_equals_uninterrupted_fit(leapts: Leapts, data: Path, tmp_pa
 
 def test_fit_interrupted_during_distillation_can_be_resumed(leapts: Leapts, data: Path, tmp_path: Path) -> None:
     checkpoint, config = tmp_path / "run", tmp_path / "teachers.toml"
-    config.write_text("[training]\nteachers = 2\n")
+    config.write_text("[training]\ndistill_from = 2\n")
     arguments = ["fit", str(data), *LONG, "--config", str(config), "--out", str(tmp_path / "m")]
     arguments += ["--checkpoint", str(checkpoint)]
     result = _interrupted(arguments, checkpoint / "parts" / "teacher-1" / "checkpoint.safetensors")

@@ -50,7 +50,8 @@ def test_ragged_windows_equal_a_naive_loop(
     windows = Windows(values, offsets, input_size, horizon, step=step, pad_short=pad, latest=latest)
     assert len(windows) == len(expected)
     order = torch.randperm(len(windows), generator=torch.Generator().manual_seed(0))
-    history, future = windows.gather(order)
+    batch = windows.gather(order)
+    history, future = batch.history, batch.target
     assert history.shape == (len(windows), 1, input_size)
     assert future.shape == (len(windows), 1, horizon)
     got = [(h.tolist(), f.tolist()) for h, f in zip(history[:, 0], future[:, 0], strict=True)]
@@ -63,7 +64,8 @@ def test_aligned_windows_equal_slices(series: int, input_size: int, horizon: int
     matrix = torch.arange(series * length, dtype=torch.float32).view(series, length)
     windows = AlignedWindows(matrix, input_size, horizon)
     assert len(windows) == spare + 1
-    history, future = windows.gather(torch.arange(len(windows)))
+    batch = windows.gather(torch.arange(len(windows)))
+    history, future = batch.history, batch.target
     for start in range(len(windows)):
         assert torch.equal(history[start], matrix[:, start : start + input_size])
         assert torch.equal(future[start], matrix[:, start + input_size : start + input_size + horizon])
@@ -79,7 +81,8 @@ def test_every_nth_counts_on_from_series_to_series(lengths: list[int], step: int
     assert len(some) == len(wanted)
     index = torch.arange(len(some))
     assert all(
-        torch.equal(got, expected) for got, expected in zip(some.gather(index), windows.gather(wanted), strict=True)
+        torch.equal(getattr(some.gather(index), part), getattr(windows.gather(wanted), part))
+        for part in ("history", "target")
     )
     assert torch.equal(some.series_of(index), windows.series_of(wanted))
 
@@ -93,7 +96,8 @@ def test_every_window_belongs_to_one_series() -> None:
 
 def test_aligned_batches_lie_series_by_series() -> None:
     windows = AlignedWindows(torch.zeros(3, 20), 4, 2)
-    history, _ = windows.gather(torch.arange(5))
+    batch = windows.gather(torch.arange(5))
+    history = batch.history
     assert history.transpose(0, 1).stride() == (5 * 6, 6, 1)
 
 

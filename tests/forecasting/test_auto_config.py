@@ -1,15 +1,15 @@
-"""What is picked says why, and the reason is the one that decided."""
+"""What is plan says why, and the reason is the one that decided."""
 
 import pandas as pd
 import pytest
 
-from leapts.config import TrainingConfig
+from leapts.config import FitConfig, TrainingConfig
 from leapts.data.panel import Panel
 from leapts.data.validation import read_panel
 from leapts.errors import ConfigError
-from leapts.forecasting.auto_config import Pick, Picked, pick_options
+from leapts.forecasting.auto_config import AutoOption, FitPlan, plan_fit
 
-HALF = "half of what the shortest series has beside the horizon (300 would be better)"
+HALF = "half of the shortest series without the horizon (300 would be better)"
 
 
 @pytest.mark.parametrize(
@@ -22,14 +22,12 @@ HALF = "half of what the shortest series has beside the horizon (300 would be be
         ("D", 610, 150, 155, HALF),
     ],
 )
-def test_the_look_back_is_picked_for_the_reason_given(
-    freq: str, steps: int, h: int, lookback: int, reason: str
-) -> None:
+def test_the_look_back_is_plan_for_the_reason_given(freq: str, steps: int, h: int, lookback: int, reason: str) -> None:
     timestamps = pd.date_range("2024-01-01", periods=steps, freq=freq)
     panel = read_panel(pd.DataFrame({"ds": timestamps, "y": range(steps)}))
-    picked = pick_options(panel, h, input_size=None, val_size=None, model={}, training={})
-    assert Pick("input_size", lookback, reason) in picked.picks
-    assert picked.model.input_size == lookback
+    plan = plan_fit(panel, FitConfig(h=h, input_size=None, val_size=None, model={}, training={}))
+    assert AutoOption("input_size", lookback, reason) in plan.auto_config
+    assert plan.model.input_size == lookback
 
 
 def test_one_short_series_shortens_the_look_back_of_all_only_where_it_is_not_padded() -> None:
@@ -39,14 +37,14 @@ def test_one_short_series_shortens_the_look_back_of_all_only_where_it_is_not_pad
         for name, length in lengths.items()
     ]
 
-    def pick(series: str, *, pad_short: bool) -> Pick:
+    def pick(series: str, *, pad_short: bool) -> AutoOption:
         panel = read_panel(pd.concat(frames)).select(list(series.split()))
-        picked = pick_options(panel, 7, input_size=None, val_size=0, model={}, training={}, pad_short=pad_short)
-        return next(pick for pick in picked.picks if pick.name == "input_size")
+        plan = plan_fit(panel, FitConfig(h=7, input_size=None, val_size=0, model={}, training={}, pad_short=pad_short))
+        return next(pick for pick in plan.auto_config if pick.option == "input_size")
 
-    assert pick("a b new", pad_short=True) == Pick("input_size", 28, "four seasons of 7")
+    assert pick("a b new", pad_short=True) == AutoOption("input_size", 28, "four seasons of 7")
     assert pick("a b new", pad_short=False).value == 1
-    assert pick("new", pad_short=True).reason.startswith("half of what the median series has")
+    assert pick("new", pad_short=True).reason.startswith("half of the median series")
 
 
 def test_options_given_as_text_are_the_numbers_they_spell_and_others_are_refused() -> None:
@@ -54,7 +52,7 @@ def test_options_given_as_text_are_the_numbers_they_spell_and_others_are_refused
 
     def pick(**training: object) -> TrainingConfig:
         model = {"state": {"kind": "cde", "clusters": "1"}}
-        return pick_options(panel, 2, input_size=4, val_size=None, model=model, training=training).training
+        return plan_fit(panel, FitConfig(h=2, input_size=4, val_size=None, model=model, training=training)).training
 
     assert pick(max_steps="100", patience=None) == pick(max_steps=100)
     with pytest.raises(ConfigError, match="max_steps='many': must be a whole number"):
@@ -64,21 +62,23 @@ def test_options_given_as_text_are_the_numbers_they_spell_and_others_are_refused
 def test_a_look_back_of_one_value_is_taken_as_it_is() -> None:
     """Counted from its mean or its last value, nothing would be left to forecast from."""
     panel = read_panel(pd.DataFrame({"ds": pd.date_range("2024-01-01", periods=60), "y": range(60)}))
-    picked = pick_options(panel, 3, input_size=1, val_size=None, model={}, training={})
-    assert picked.model.normalization == "none"
+    plan = plan_fit(panel, FitConfig(h=3, input_size=1, val_size=None, model={}, training={}))
+    assert plan.model.normalization == "none"
 
 
 def test_a_batch_is_for_the_windows_to_come_and_padded_ones_count() -> None:
     rows = [(name, step, step % 5) for name in range(200) for step in range(21)]
     panel = read_panel(pd.DataFrame(rows, columns=["unique_id", "ds", "y"]))
 
-    def pick(panel: Panel, input_size: int, *, pad_short: bool) -> Picked:
+    def pick(panel: Panel, input_size: int, *, pad_short: bool) -> FitPlan:
         model = {"mixing": "none"}
-        return pick_options(panel, 3, input_size=input_size, val_size=3, model=model, training={}, pad_short=pad_short)
+        return plan_fit(
+            panel, FitConfig(h=3, input_size=input_size, val_size=3, model=model, training={}, pad_short=pad_short)
+        )
 
     padded, lone = pick(panel, 24, pad_short=True), pick(panel.select([0]), 12, pad_short=False)
-    for picked, windows in ((padded, 200), (lone, 4)):
-        reasons = {pick.name: pick.reason for pick in picked.picks}
-        assert reasons["max_steps"].startswith(f"20 times over {windows} windows")
+    for plan, windows in ((padded, 200), (lone, 4)):
+        reasons = {pick.option: pick.reason for pick in plan.auto_config}
+        assert reasons["max_steps"].startswith(f"20 passes over {windows} windows")
         # A fit takes no more than there are; an update with more data takes as many as these.
-        assert picked.training.batch_size == 512
+        assert plan.training.batch_size == 512

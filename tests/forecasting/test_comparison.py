@@ -66,7 +66,7 @@ def test_a_baseline_that_can_make_nothing_of_the_data_is_left_out() -> None:
 def test_a_back_test_says_by_itself_what_it_needs() -> None:
     values = pd.DataFrame({"ds": range(6), "y": [1.0, 3.0, 2.0, 5.0, 4.0, 6.0]})
     model = LeapTS(2, max_steps=1)
-    with pytest.raises(DataError, match=r"has 5 values, but a back-test with 1 window of 2 steps.* needs 6"):
+    with pytest.raises(DataError, match=r"has 5 values, but a backtest with 1 window of 2 steps.* needs 6"):
         model.cross_validation(values[:5])
     assert len(model.cross_validation(values)) == 2
 
@@ -133,7 +133,8 @@ def test_the_coarse_forecast_is_the_models_own_at_every_cutoff(refit: bool) -> N
     panel = read_panel(data)
     frame = compare(LeapTS(H, 8, max_steps=2), panel, [], n_windows=2, season=7, refit=refit, on_fit=fits.append).frame
     last = panel.slice(-H - 8, -H)
-    expected = fits[-1].fitted_.forecast(last, "leaps").coarse
+    predictor = fits[-1].predictor_
+    expected = predictor.predict(predictor.windows(last), "leaps").coarse
     assert expected is not None
     rows = frame[frame["cutoff"] == frame["cutoff"].max()]
     np.testing.assert_allclose(rows["LeapTS (coarse)"], expected.reshape(-1))

@@ -16,16 +16,16 @@ from leapts.data.panel import Panel
 from leapts.data.windows import Windows
 from leapts.errors import DataError
 from leapts.forecasting.arrays import ArrayForecaster
-from leapts.forecasting.fit import _some_windows, _step
+from leapts.forecasting.fit import _sampled_windows, _stride
 from leapts.forecasting.intervals import interval_bounds
-from leapts.forecasting.predictor import Fitted
+from leapts.forecasting.predictor import Predictor
 from leapts.report.collect import collect
 from tests.forecasting.frames import APART, JOINT, LOOKBACK, make_forecaster, make_frame
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**5), st.integers(1, 10**4))
 def test_windows_are_few_enough_and_of_every_phase_of_the_season(rows: int, most: int, cycles: int) -> None:
-    step = _step(rows, most, cycles)
+    step = _stride(rows, most, cycles)
     assert math.ceil(rows / step) <= most
     assert step == 1 or math.gcd(step, cycles) == 1
     assert (step == 1) == (rows <= most)
@@ -33,7 +33,7 @@ def test_windows_are_few_enough_and_of_every_phase_of_the_season(rows: int, most
 
 @pytest.mark.parametrize(("rows", "step"), [(24, 1), (24 * 24, 25), (23 * 24, 23)])
 def test_no_more_windows_are_left_out_than_need_be(rows: int, step: int) -> None:
-    assert _step(rows, 24, 24) == step
+    assert _stride(rows, 24, 24) == step
 
 
 @pytest.mark.parametrize("windows_a_series", [1, 5, 11, 12])
@@ -42,7 +42,7 @@ def test_every_place_in_a_series_is_looked_at_where_there_are_too_many_series(wi
     panel = Panel.from_matrix(values)
     model = LeapTS(2, 8, val_size=0, max_steps=1, model={"hidden_size": 4, "mixing": "none"}).fit(panel)
     # One in as many windows as a series has: by that step, each would be the first of its series.
-    some = _some_windows(model.fitted_, panel, 60)
+    some = _sampled_windows(model.fitted_, panel, 60)
     assert isinstance(some.windows, Windows)
     assert len(some) <= 60
     starts = some.windows.starts_of(torch.arange(len(some)) * some.step)
@@ -169,13 +169,13 @@ def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
 def test_no_held_out_window_sees_what_came_after_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Interpolation draws a line to it. By that, forecasts from within a gap look better than any could be."""
     seen: list[torch.Tensor] = []
-    original = Fitted.windows
+    original = Predictor.sliding_windows
 
-    def watched(self: Fitted, panel: Panel) -> object:
+    def watched(self: Predictor, panel: Panel) -> object:
         seen.append(panel.values)
         return original(self, panel)
 
-    monkeypatch.setattr(Fitted, "windows", watched)
+    monkeypatch.setattr(Predictor, "sliding_windows", watched)
     frame = _with_gaps(make_frame({"a": 240}))
     model = make_forecaster(val_size=60, fill="interpolate", max_steps=2, **APART).fit(frame)
     model.update(frame, max_steps=2)

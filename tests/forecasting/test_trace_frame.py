@@ -47,7 +47,7 @@ def test_names_of_series_are_not_written_over(name: str) -> None:
     frame = make_frame().rename(columns={"unique_id": name})
     model = make_forecaster(id_col=name, max_steps=1, **APART).fit(frame)
     assert name in model.predict().columns
-    with pytest.raises(ConfigError, match=f"a trace has a column '{name}' of its own"):
+    with pytest.raises(ConfigError, match=f"the trace has its own column '{name}'"):
         model.predict(return_trace=True)
 
 

@@ -43,7 +43,7 @@ def test_a_loaded_model_forecasts_the_same_bits(kind: dict[str, Any], tmp_path: 
         pd.testing.assert_frame_equal(trace_again.to_frame(), trace.to_frame())
         pd.testing.assert_frame_equal(loaded.predict(make_frame(seed=4)), model.predict(make_frame(seed=4)))
         assert loaded.get_params() == model.get_params()
-        assert loaded.picked_ == model.picked_
+        assert loaded.auto_config_ == model.auto_config_
         assert loaded.report_ == model.report_
 
 

@@ -38,7 +38,7 @@ def _contents(**data: Any) -> Contents:
         pad_short=False,
         data=DataPart(**{**part, **data}),
         report={},
-        picks=(),
+        auto_config=(),
         weights_sha256="",
     )
 

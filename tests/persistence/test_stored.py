@@ -26,7 +26,7 @@ def test_a_stored_model_forecasts_what_it_did(path: Path) -> None:
     pd.testing.assert_frame_equal(forecast, expected, check_dtype=False, rtol=1e-5, atol=1e-5)
     pd.testing.assert_frame_equal(trace[leaps.columns.tolist()], leaps, check_dtype=False, rtol=1e-4, atol=1e-5)
     assert model.get_params()["h"] == 6
-    assert model.picked_
+    assert model.auto_config_
 
 
 # Saved by release 0.1.0, one for every kind of model, with what it forecast then.

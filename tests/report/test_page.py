@@ -169,7 +169,7 @@ def test_the_models_page_shows_every_figure(page: "Page", model: LeapTS) -> None
     page.click("#tab-model")
     text = page.text_content("#model") or ""
     assert "has not seen them" in text
-    for pick in model.picked_:
+    for pick in model.auto_config_:
         assert pick.reason in text
     titles = page.locator("#model .card h2").all_text_contents()
     assert titles == [

@@ -148,14 +148,14 @@ def test_plot_trace_draws_a_block_for_each_leap(model: LeapTS, data: pd.DataFram
 
 def test_plot_states_draws_the_state_before_and_after_each_leap(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
     panel = model.read(data)
-    trace = model.fitted_.forecast(panel, record="states").trace
+    trace = model.predictor_.predict(model.predictor_.windows(panel), "states").trace
     assert trace is not None
     assert trace.states is not None
     assert same(plots.plot_states(trace, 2, ax=ax), ax)
     drawn = ax.images[0].get_array()
     assert drawn is not None
     np.testing.assert_array_equal(drawn, trace.states[2, : int(trace.leaps[2]) + 1].T)
-    bare = model.fitted_.forecast(panel, record="leaps").trace
+    bare = model.predictor_.predict(model.predictor_.windows(panel), "leaps").trace
     assert bare is not None
     with pytest.raises(ConfigError, match="record='states'"):
         plots.plot_states(bare, ax=ax)

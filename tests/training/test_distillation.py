@@ -32,7 +32,7 @@ def _waves(noise: float = 0.0) -> AlignedWindows:
 
 
 def _config(**options: Any) -> TrainingConfig:
-    return TrainingConfig(**{"max_steps": 10, "batch_size": 32, "val_check_steps": 5, "teachers": 2, **options})
+    return TrainingConfig(**{"max_steps": 10, "batch_size": 32, "val_check_steps": 5, "distill_from": 2, **options})
 
 
 def _assert_same_weights(one: LeapTSModel, other: LeapTSModel) -> None:
@@ -49,7 +49,8 @@ class _Unfinished:
         return len(self.windows)
 
     def gather(self, index: torch.Tensor) -> WindowBatch:
-        history, future = self.windows.gather(index)
+        batch = self.windows.gather(index)
+        history, future = batch.history, batch.target
         return WindowBatch(history, torch.where(torch.arange(HORIZON) < HORIZON - 1, future, math.nan))
 
 
@@ -84,8 +85,8 @@ def test_lessons_of_who_knows_better_than_noise_are_worth_more_than_the_noise() 
 
 def test_without_teachers_it_is_plain_training() -> None:
     taught, plain = _model(1), _model(1)
-    report = train_with_distillation(taught, _model, _waves(), _waves(), _config(teachers=0))
-    assert report == train(plain, _waves(), _waves(), _config(teachers=0))
+    report = train_with_distillation(taught, _model, _waves(), _waves(), _config(distill_from=0))
+    assert report == train(plain, _waves(), _waves(), _config(distill_from=0))
     _assert_same_weights(taught, plain)
 
 
@@ -103,9 +104,9 @@ def test_the_taught_learns_longer_from_teachers_that_learned_alone() -> None:
 
 
 def test_no_two_teachers_share_a_seed_nor_have_that_of_the_taught() -> None:
-    configs = [own for seed in (0, 1, 2) for own in teacher_configs(_config(teachers=4, random_seed=seed))]
+    configs = [own for seed in (0, 1, 2) for own in teacher_configs(_config(distill_from=4, random_seed=seed))]
     assert len({own.random_seed for own in configs} - {0, 1, 2}) == len(configs) == 12
-    assert all(own.teachers == 0 for own in configs)
+    assert all(own.distill_from == 0 for own in configs)
 
 
 def test_steps_are_counted_on_from_teacher_to_taught() -> None:

@@ -48,7 +48,8 @@ class _Unfinished:
         return len(self.windows)
 
     def gather(self, index: Tensor) -> _Batch:
-        history, future = self.windows.gather(index)
+        batch = self.windows.gather(index)
+        history, future = batch.history, batch.target
         return _Batch(history, torch.where(torch.arange(HORIZON) < self.known, future, math.nan))
 
 
@@ -62,7 +63,8 @@ class _Poisoned:
         return len(self.windows)
 
     def gather(self, index: Tensor) -> _Batch:
-        history, future = self.windows.gather(index)
+        batch = self.windows.gather(index)
+        history, future = batch.history, batch.target
         self.left -= 1
         return _Batch(history, future if self.left >= 0 else future * math.nan)
 
@@ -95,7 +97,8 @@ def test_waves_are_learnt_to_near_zero_error() -> None:
 def test_steps_that_are_not_known_teach_nothing_and_the_others_all_the_same() -> None:
     model, windows = _model(), _waves()
     train(model, _Unfinished(known=3), None, _config(max_steps=300, learning_rate=1e-2), has_gaps=True)
-    history, future = windows.gather(torch.arange(len(windows)))
+    batch = windows.gather(torch.arange(len(windows)))
+    history, future = batch.history, batch.target
     error = (model.forecast(history).values - future).abs().mean((0, 1))
     assert error[:3].max() < 0.1 < error[3:].mean()
 
@@ -136,7 +139,8 @@ def test_a_step_is_adam_on_the_clipped_huber_gradient_at_a_falling_rate() -> Non
     optimizer = torch.optim.Adam(by_hand.parameters())
     order = _WindowOrder(len(_waves()), config)
     for step in range(4):
-        history, future = _waves().gather(order.batch(step))
+        batch = _waves().gather(order.batch(step))
+        history, future = batch.history, batch.target
         generator = torch.Generator().manual_seed(seed_for(config.random_seed, "exploration", step))
         error = by_hand(history, generator) - future
         small = error.abs() <= 0.05
@@ -236,7 +240,8 @@ def test_no_batch_has_more_windows_than_asked_for_and_none_far_fewer_than_anothe
 
 def test_what_is_not_known_of_a_future_counts_for_nothing() -> None:
     model, windows = _model(), _waves()
-    history, future = windows.gather(torch.arange(len(windows)))
+    batch = windows.gather(torch.arange(len(windows)))
+    history, future = batch.history, batch.target
     expected = (model.forecast(history).values - future)[..., :3].abs().mean()
     assert mean_absolute_error(model, _Unfinished(known=3)) == pytest.approx(float(expected), rel=1e-6)
 

@@ -64,7 +64,7 @@ def demo(
     if json:
         write_json({"dataset": DATASET, "horizon": HORIZON, "files": {what: str(path) for what, path in files.items()}})
         return
-    show_auto_config(model.picked_)
+    show_auto_config(model.auto_config_)
     say(describe_training(model, seconds))
     for what, path in files.items():
         say(f"{what:<9} {path}")

@@ -21,7 +21,7 @@ from leapts.training import launcher
 if TYPE_CHECKING:
     from leapts import LeapTS
     from leapts.data.panel import Panel
-    from leapts.forecasting.auto_config import Pick
+    from leapts.forecasting.auto_config import AutoOption
 
 EXAMPLE = """\b
 Examples:
@@ -77,7 +77,7 @@ def fit(
     if json:
         write_json(_summary(model, out, checkpoint, seconds, report))
         return
-    show_auto_config(model.picked_)
+    show_auto_config(model.auto_config_)
     say(describe_training(model, seconds))
     say(f"model     {out}")
     if report is not None:
@@ -112,15 +112,15 @@ def fit_with_bar(model: "LeapTS", panel: "Panel", *, checkpoint: Path | None = N
     return time.perf_counter() - started
 
 
-def show_auto_config(chosen: Sequence["Pick"]) -> None:
+def show_auto_config(chosen: Sequence["AutoOption"]) -> None:
     """Show the options that were chosen from the data, each with the reason."""
     if chosen:
-        show_table(["option", "value", "reason"], [(one.name, str(one.value), one.reason) for one in chosen])
+        show_table(["option", "value", "reason"], [(one.option, str(one.value), one.reason) for one in chosen])
 
 
 def describe_training(model: "LeapTS", seconds: float) -> str:
     """Sum up training in one line, with the validation error beside the naive one."""
-    report, teachers = model.report_, model.fitted_.training.teachers
+    report, teachers = model.report_, model.fitted_.training.distill_from
     after = f" after knowledge distillation from {counted(teachers, 'model')}" if teachers else ""
     text = f"trained   {counted(report.steps, 'step')}{after} in {seconds:.1f} s"
     if report.stopped_early:
@@ -142,8 +142,7 @@ def _summary(model: "LeapTS", out: Path, checkpoint: Path | None, seconds: float
         "input_size": fitted.config.input_size,
         "freq": fitted.tail.freq,
         "series": len(fitted.tail),
-        "auto_config": [{"option": one.name, "value": one.value, "reason": one.reason} for one in model.picked_],
-        "picked": [vars(one) for one in model.picked_],  # the old name, until release 0.3
+        "auto_config": [{"option": one.option, "value": one.value, "reason": one.reason} for one in model.auto_config_],
         "training": {
             "steps": report.steps,
             "best_step": report.best_step,

@@ -1,6 +1,6 @@
 """Windows by index: a look-back and the horizon after it, cut out when asked for, never all at once."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -9,8 +9,12 @@ from torch import Tensor
 from leapts.errors import DataError
 
 
-class WindowBatch(NamedTuple):
-    """Look-backs and the horizons that follow them."""
+@dataclass(frozen=True, eq=False)
+class WindowBatch:
+    """Windows of the target series: look-backs, and the horizons after them.
+
+    Every input of a forecast travels in this object, so that a new kind of input is a new field here.
+    """
 
     history: Float[Tensor, "batch variates input_size"]
     target: Float[Tensor, "batch variates horizon"]
@@ -178,9 +182,9 @@ class MaskedTargets:
 
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
         """Cuts out the windows of these numbers."""
-        history, target = self.windows.gather(index)
-        hidden = self.hidden[self.windows.series_of(index)].view(*target.shape[:2], 1)
-        return WindowBatch(history, target.masked_fill(hidden, torch.nan))
+        batch = self.windows.gather(index)
+        hidden = self.hidden[self.windows.series_of(index)].view(*batch.target.shape[:2], 1)
+        return WindowBatch(batch.history, batch.target.masked_fill(hidden, torch.nan))
 
 
 def _parted(spans: Float[Tensor, "batch variates span"], input_size: int) -> WindowBatch:

@@ -114,10 +114,10 @@ def trace_windows(
     Raises:
         ConfigError: When the model has no scheduling branch.
     """
-    fitted = model.fitted_
-    panel = fitted.accepted(model.read(data))
-    histories = spread_histories(fitted.windows(panel), max_rows)
-    return trace_histories(fitted.model, histories, panel.series, volatility=volatility)
+    predictor = model.predictor_
+    panel = predictor.require_usable(model.read(data))
+    histories = spread_histories(predictor.sliding_windows(panel), max_rows)
+    return trace_histories(predictor.inference_copy, histories, panel.series, volatility=volatility)
 
 
 def trace_histories(
@@ -170,14 +170,14 @@ def representations(model: LeapTS, data: Any, *, max_rows: int = 2000) -> tuple[
 
     That is the state after the last leap or, for a model without a scheduling branch, the encoder's latent vector.
     """
-    fitted = model.fitted_
-    if fitted.config.scheduling.kind != "none":
+    predictor = model.predictor_
+    if predictor.config.scheduling.kind != "none":
         traced = trace_windows(model, data, max_rows=max_rows)
         return traced.states, tuple(str(traced.names[row]) for row in traced.series)
-    panel = fitted.accepted(model.read(data))
-    histories = spread_histories(fitted.windows(panel), max_rows)
+    panel = predictor.require_usable(model.read(data))
+    histories = spread_histories(predictor.sliding_windows(panel), max_rows)
     of = np.concatenate([series for series, _ in histories])
-    return latent_vectors(fitted.model, histories), tuple(str(panel.series[row]) for row in of)
+    return latent_vectors(predictor.model, histories), tuple(str(panel.series[row]) for row in of)
 
 
 @torch.inference_mode()

@@ -13,10 +13,11 @@ from leapts.data.frames import panel_frame
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError, DataError
 from leapts.forecasting.baselines import Baseline
-from leapts.forecasting.cross_validation import CUTOFF, coverage_reached, cutoffs
+from leapts.forecasting.cross_validation import coverage_reached, steps_after_cutoffs
 from leapts.forecasting.estimator import LeapTS
 from leapts.forecasting.evaluation import evaluate
 from leapts.forecasting.intervals import Level, column_names
+from leapts.forecasting.trace_frame import CUTOFF
 from leapts.training.loop import Progress
 
 
@@ -90,7 +91,7 @@ def compare(
         progress: Called after every training step.
         on_fit: Called with each LeapTS that was fitted.
     """
-    model, panel = model.checked(), panel.without_lookahead()
+    h, panel = model.fit_config().h, panel.without_lookahead()
     _require_distinct(model, panel, baselines, level)
     fits: list[LeapTS] = []
 
@@ -105,8 +106,8 @@ def compare(
     )
     seconds = {model.alias: time.perf_counter() - started}
     frame = nw.from_native(result, eager_only=True)
-    ends = list(cutoffs(model.h, n_windows, step_size or model.h))
-    for name, forecast in _others(fits, panel, baselines, ends, model.h, model.alias):
+    ends = list(steps_after_cutoffs(h, n_windows, step_size or h))
+    for name, forecast in _others(fits, panel, baselines, ends, h, model.alias):
         started = time.perf_counter()
         try:
             parts = list(forecast)
@@ -140,7 +141,8 @@ def _others(
         def coarse() -> Iterator[torch.Tensor]:
             for number, back in enumerate(ends):
                 own = fitted[number] if len(fitted) > 1 else fitted[0]
-                forecast = own.forecast(panel.slice(-back - own.config.input_size, -back), "schedule")
+                windows = own.windows(panel.slice(-back - own.config.input_size, -back))
+                forecast = own.predict(windows, "schedule")
                 if forecast.coarse is not None:
                     yield forecast.coarse
 

@@ -1,66 +1,85 @@
-"""Forecasting the past as if it were not known yet."""
+"""Backtesting: forecast the past as if it were not known yet."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import torch
 
+from leapts.config import FitConfig
 from leapts.data.frames import long_frame
 from leapts.data.panel import Panel
+from leapts.data.validation import require_length
+from leapts.errors import ConfigError
 from leapts.forecasting.intervals import Level, coverage, interval_bounds
-from leapts.forecasting.predictor import Fitted, PanelForecast
-
-Columns = dict[str, np.ndarray[Any, Any]]
-
-CUTOFF = "cutoff"  # the column of a back-test's cutoffs
+from leapts.forecasting.predictor import Predictor
+from leapts.forecasting.trace_frame import CUTOFF
+from leapts.messages import counted
 
 
-def cutoffs(h: int, n_windows: int, step: int) -> range:
-    """For each window, the earliest first, how many steps of every series come after its cutoff."""
+def steps_after_cutoffs(h: int, n_windows: int, step: int) -> range:
+    """Number of steps after the cutoff of each window, from the earliest window to the latest."""
     return range(h + step * (n_windows - 1), h - 1, -step)
 
 
-def backtest(
-    panel: Panel,
-    h: int,
-    n_windows: int,
-    step: int,
-    *,
-    fit: Callable[[Panel], Fitted],
-    refit: bool,
-    columns: Callable[[Fitted, PanelForecast], Columns],
-) -> Any:
-    """Forecast from `n_windows` cutoffs, `step` apart, the last of them `h` before the end.
+@dataclass(frozen=True)
+class Backtest:
+    """Windows to forecast: `n_windows` cutoffs, `step` apart, the last of them a horizon before the end."""
 
-    Returns:
-        A frame: series, timestamp, cutoff, the actual value, and the columns given for each forecast.
-    """
-    fitted: Fitted | None = None
-    timestamps, blocks = [], list[Columns]()
-    for back in cutoffs(h, n_windows, step):
-        if fitted is None or refit:
-            fitted = fit(panel.head(-back))
-        # A forecast looks no further back; to copy all that is known would cost the whole history for every window.
-        forecast = fitted.forecast(panel.slice(-back - fitted.config.input_size, -back))
-        timestamps.append(panel.future_timestamps(h, back=back).reshape(-1))
-        blocks.append(
-            {
-                CUTOFF: np.repeat(panel.last(back=back), h),
-                panel.style.target_col: panel.slice(-back, h - back or None).values.numpy(),
-                **{name: values.reshape(-1) for name, values in columns(fitted, forecast).items()},
-            }
-        )
-    series = np.tile(np.repeat(np.arange(len(panel)), h), n_windows)
-    # Series by series, each with its cutoffs in order.
-    order = np.argsort(series, kind="stable")
-    merged = {name: np.concatenate([block[name] for block in blocks])[order] for name in blocks[0]}
-    return long_frame(panel, series[order], np.concatenate(timestamps)[order], merged)
+    config: FitConfig
+    n_windows: int
+    step: int
+    levels: Sequence[Level]
+    _: KW_ONLY
+    refit: bool
+
+    def __post_init__(self) -> None:
+        if self.n_windows < 1 or self.step < 1:
+            raise ConfigError(f"n_windows={self.n_windows} and step_size={self.step} must be at least 1")
+        interval_bounds(self.levels, self.config.alias)  # refuses impossible levels before the fit
+
+    def run(self, panel: Panel, fit: Callable[[Panel], Predictor]) -> Any:
+        """Forecast from every cutoff.
+
+        Args:
+            panel: The data, without values that were imputed from later ones.
+            fit: Fits a model to the data before a cutoff.
+
+        Returns:
+            A frame: series, timestamp, cutoff, the actual value, the forecast and its prediction intervals.
+        """
+        h, n_windows, style = self.config.h, self.n_windows, panel.style
+        if CUTOFF in (style.id_col, style.time_col, style.target_col):
+            raise ConfigError(f"a backtest has its own column {CUTOFF!r}; rename that column of the data")
+        needed = 2 * h + self.step * (n_windows - 1) + 2
+        purpose = f"a backtest with {counted(n_windows, 'window')} of {h} steps and a training part"
+        require_length(panel, needed, purpose, hint="ask for fewer windows or a shorter horizon")
+        predictor: Predictor | None = None
+        timestamps, blocks = [], list[dict[str, np.ndarray[Any, Any]]]()
+        for after in steps_after_cutoffs(h, n_windows, self.step):
+            if predictor is None or self.refit:
+                predictor = fit(panel.head(-after))
+            # Only the look-back is cut out: a copy of the whole history for every window would cost far more.
+            windows = predictor.windows(panel.slice(-after - predictor.config.input_size, -after))
+            columns = predictor.predict(windows).columns(self.levels, alias=self.config.alias)
+            timestamps.append(panel.future_timestamps(h, back=after).reshape(-1))
+            blocks.append(
+                {
+                    CUTOFF: np.repeat(panel.last(back=after), h),
+                    style.target_col: panel.slice(-after, h - after or None).values.numpy(),
+                    **{name: values.reshape(-1) for name, values in columns.items()},
+                }
+            )
+        series = np.tile(np.repeat(np.arange(len(panel)), h), n_windows)
+        order = np.argsort(series, kind="stable")  # series by series, each with its cutoffs in order
+        merged = {name: np.concatenate([block[name] for block in blocks])[order] for name in blocks[0]}
+        return long_frame(panel, series[order], np.concatenate(timestamps)[order], merged)
 
 
 def coverage_reached(frame: Any, levels: Sequence[Level], alias: str, target_col: str) -> dict[Level, float]:
-    """For each level, the share of a back-test's actual values that lie inside their interval."""
+    """Share of a backtest's actual values inside the prediction interval, for each level."""
     table = nw.from_native(frame, eager_only=True)
 
     def values(column: str) -> torch.Tensor:

@@ -1,60 +1,61 @@
-"""`LeapTS`: from a table of data to a forecast."""
+"""`LeapTS`: the estimator that users fit, forecast with, save and load."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from html import escape
 from numbers import Real
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
-import numpy as np
-from pydantic import ValidationError, validate_call
-from pydantic_core import to_jsonable_python
-
-from leapts.config import Duplicates, Fill, Layout, ReadOptions
-from leapts.data.frames import forecast_frame
+from leapts.config import Duplicates, Fill, Layout, ModelConfig, TrainingConfig
 from leapts.data.panel import Panel
-from leapts.data.validation import read_panel, require_length
+from leapts.data.validation import read_panel
 from leapts.errors import ConfigError, ModelFileError, NotFittedError
-from leapts.forecasting.auto_config import Pick
-from leapts.forecasting.cross_validation import CUTOFF, backtest, coverage_reached
-from leapts.forecasting.fit import FitOptions, calibrated, continue_fit, fit_panel
-from leapts.forecasting.intervals import Level, interval_bounds, quantile_bounds
-from leapts.forecasting.predictor import Fitted, PanelForecast
-from leapts.forecasting.trace_frame import trace_of
-from leapts.messages import counted, explain
+from leapts.forecasting.auto_config import AutoConfig
+from leapts.forecasting.cross_validation import Backtest, coverage_reached
+from leapts.forecasting.fit import calibration_scores, fit, update
+from leapts.forecasting.intervals import Level, as_list
+from leapts.forecasting.params import Params, suggest_names
+from leapts.forecasting.predictor import Predictor
+from leapts.forecasting.progress import progress_bar
+from leapts.forecasting.trace_frame import Trace
+from leapts.messages import counted, listed
 from leapts.persistence import save as folder
 from leapts.training.distributed import Workers
 from leapts.training.early_stopping import TrainingReport
 from leapts.training.loop import Progress
 
+ShowProgress = Progress | Literal["auto"] | None
 
-class LeapTS:
-    """Forecasts many series many steps ahead, and shows how it got there.
 
-    Only `h` is needed: what is left out is picked from the data, and `picked_` says what and why.
+class LeapTS(Params):
+    """Forecasts many time series many steps ahead, and records how each forecast was made.
+
+    Only `h` is required. Options that are left out are chosen from the data; `auto_config_` lists them with reasons.
 
     Args:
-        h: Steps to forecast.
-        input_size: Steps of history a forecast looks back on.
-        freq: The data's frequency, a pandas alias or an integer step; found from the timestamps if left out.
-        id_col: The column of series names.
-        time_col: The column of timestamps.
-        target_col: The column of values.
-        layout: `long`, `wide`, or `auto`: by the columns.
-        fill: What to do with gaps and missing values: nothing (they are errors), `interpolate`, `ffill`, or a number.
-        duplicates: What to do with rows that repeat a series and timestamp: `error`, `first` or `last`.
-        pad_short: Whether to take series shorter than a window, with their first value repeated in front.
-        val_size: Steps at the end of every series held out to choose the weights and calibrate intervals by.
-        max_steps: Steps of training.
-        batch_size: Windows in a step.
-        learning_rate: Of the first step; it falls from there.
-        random_seed: The same seed, the same forecast.
-        model: Further options of the model, see `leapts.config.ModelConfig`.
-        training: Further options of the training, see `leapts.config.TrainingConfig`.
-        alias: What the forecast's columns are called.
+        h: Horizon: steps to forecast.
+        input_size: Look-back: steps of history used for a forecast.
+        freq: Frequency of the data, a pandas alias or an integer step; by default inferred from the timestamps.
+        id_col: Column of series names.
+        time_col: Column of timestamps.
+        target_col: Column of values.
+        layout: `long`, `wide`, or `auto`: found from the columns.
+        fill: Imputation of gaps and missing values: `interpolate`, `ffill` or a number; by default they are errors.
+        duplicates: Which of several rows with the same series and timestamp to keep: `first`, `last`, or `error`.
+        pad_short: Whether to accept series shorter than a window, padded with their first value.
+        val_size: Steps at the end of every series held out for validation checks and calibration.
+        max_steps: Training steps.
+        batch_size: Windows per training step.
+        learning_rate: Learning rate of the first step; it decays from there.
+        random_seed: Seed of all random numbers.
+        model: Further options of the network: a mapping, or a `leapts.config.ModelConfig`.
+        training: Further options of training: a mapping, or a `leapts.config.TrainingConfig`.
+        alias: Name of the column of forecasts.
     """
 
+    @suggest_names
     def __init__(
         self,
         h: int,
@@ -73,8 +74,8 @@ class LeapTS:
         batch_size: int | None = None,
         learning_rate: float | None = None,
         random_seed: int = 1,
-        model: Mapping[str, Any] | None = None,
-        training: Mapping[str, Any] | None = None,
+        model: Mapping[str, Any] | ModelConfig | None = None,
+        training: Mapping[str, Any] | TrainingConfig | None = None,
         alias: str = "LeapTS",
     ) -> None:
         self.h = h
@@ -96,44 +97,68 @@ class LeapTS:
         self.training = training
         self.alias = alias
 
+    @suggest_names
     def fit(
         self,
         df: Any,
         *,
-        progress: Progress | None = None,
+        progress: ShowProgress = "auto",
         checkpoint_dir: str | Path | None = None,
         resume: bool = False,
         workers: Workers | None = None,
     ) -> Self:
-        """Fit a fresh model.
+        """Fit a new model.
 
         Args:
             df: A frame (pandas, polars, pyarrow), or the path of a CSV or Parquet file, or `-` for standard input.
-            progress: Called after every step of training.
-            checkpoint_dir: A folder to keep the state of training in, so that it can go on after a crash.
-            resume: Whether to go on from what is in that folder.
-            workers: The processes to train with. By default those of torch's process group, if this process is in one:
-                all of them call `fit` alike, and all end with the same model. `SingleProcess()` fits apart.
+            progress: Called after every training step; `auto` shows a bar in terminals and notebooks.
+            checkpoint_dir: Folder for the state of training, so that it can be resumed after a crash.
+            resume: Whether to resume from the state in that folder.
+            workers: Processes to train with. By default those of torch's process group, if this process is in one:
+                all of them call `fit` alike, and end with the same model. `SingleProcess()` fits in this one alone.
 
         Raises:
-            DataError: When the data cannot be used, naming the place and the cure.
+            DataError: When the data cannot be used, with the place and what to do.
             TrainingError: When training diverged; the last good weights are kept, and can forecast.
-            FolderInUseError: When another fit keeps its state in that folder.
-            WorkerLostError: When one of the other processes is gone; `resume` goes on from the checkpoint.
+            FolderInUseError: When another fit uses that folder.
+            WorkerLostError: When another process is gone; `resume` continues from the checkpoint.
         """
         if resume and checkpoint_dir is None:
-            raise ConfigError("resume=True needs checkpoint_dir: the folder the interrupted run kept its state in")
-        self._fitted = fit_panel(
-            self._read(df),
-            self._fit_options(),
-            progress=progress,
-            checkpoint_dir=checkpoint_dir,
-            resume=resume,
-            on_failure=self._keep,
-            workers=workers,
-        )
+            raise ConfigError("resume=True needs checkpoint_dir: the folder of the interrupted fit")
+        panel = self._read(df)
+        with progress_bar(progress) as shown:
+            self._predictor = fit(
+                panel,
+                self.fit_config(),
+                progress=shown,
+                checkpoint_dir=checkpoint_dir,
+                resume=resume,
+                on_failure=self._keep,
+                workers=workers,
+            )
         return self
 
+    @overload
+    def predict(
+        self,
+        df: Any = None,
+        *,
+        level: Sequence[Level] | None = None,
+        quantiles: Sequence[float] | None = None,
+        return_trace: Literal[False] = False,
+    ) -> Any: ...
+
+    @overload
+    def predict(
+        self,
+        df: Any = None,
+        *,
+        level: Sequence[Level] | None = None,
+        quantiles: Sequence[float] | None = None,
+        return_trace: Literal[True],
+    ) -> tuple[Any, Trace]: ...
+
+    @suggest_names
     def predict(
         self,
         df: Any = None,
@@ -145,21 +170,50 @@ class LeapTS:
         """Forecast the `h` steps after the end of every series.
 
         Args:
-            df: History to forecast from, of the fitted series or of others; by default the data of the fit. A model
-                that mixes its series needs just those.
-            level: Intervals to give, in percent: `[80, 95]`.
-            quantiles: Quantiles to give instead of intervals: `[0.1, 0.9]`.
-            return_trace: Whether to give the trace too: one row for each leap; `trace.to_frame()` is a frame of them.
+            df: History to forecast from, of the fitted series or of unseen ones; by default the data of the fit. A
+                multivariate model needs exactly its own series.
+            level: Prediction intervals, in percent: `[80, 95]`.
+            quantiles: Quantiles instead of intervals: `[0.1, 0.9]`.
+            return_trace: Whether to return the trace too: one row for each leap.
 
         Returns:
-            A frame of the kind that came in, with a row for each series and step; with the trace, both.
+            A frame of the same kind as the input, with a row for each series and step; with the trace, both.
         """
-        fitted = self._require_fitted()
-        panel = fitted.tail if df is None else self._read(df, freq=fitted.tail.freq)
-        forecast = fitted.forecast(panel, "leaps" if return_trace else "nothing")
-        frame = forecast_frame(forecast.panel, self._columns(fitted, forecast, level, quantiles), fitted.config.h)
-        return (frame, trace_of(forecast)) if return_trace else frame
+        predictor, levels, shares = self.predictor_, as_list("level", level), as_list("quantiles", quantiles)
+        panel = predictor.tail if df is None else self.read(df)
+        forecast = predictor.predict(predictor.windows(panel), "leaps" if return_trace else "nothing")
+        frame = forecast.to_frame(levels, shares, self.alias)
+        return (frame, forecast.to_trace()) if return_trace else frame
 
+    @overload
+    def cross_validation(
+        self,
+        df: Any,
+        n_windows: int = 1,
+        *,
+        step_size: int | None = None,
+        refit: bool = False,
+        level: Sequence[Level] | None = None,
+        return_coverage: Literal[False] = False,
+        progress: ShowProgress = "auto",
+        on_fit: Callable[["LeapTS"], None] | None = None,
+    ) -> Any: ...
+
+    @overload
+    def cross_validation(
+        self,
+        df: Any,
+        n_windows: int = 1,
+        *,
+        step_size: int | None = None,
+        refit: bool = False,
+        level: Sequence[Level] | None = None,
+        return_coverage: Literal[True],
+        progress: ShowProgress = "auto",
+        on_fit: Callable[["LeapTS"], None] | None = None,
+    ) -> tuple[Any, dict[Level, float]]: ...
+
+    @suggest_names
     def cross_validation(
         self,
         df: Any,
@@ -169,260 +223,162 @@ class LeapTS:
         refit: bool = False,
         level: Sequence[Level] | None = None,
         return_coverage: bool = False,
-        progress: Progress | None = None,
+        progress: ShowProgress = "auto",
         on_fit: Callable[["LeapTS"], None] | None = None,
     ) -> Any:
-        """Forecast the last windows of the data as if they were not known yet. The fitted model is not touched.
+        """Backtest: forecast the last windows of the data as if unknown. The fitted model does not change.
 
         Args:
             df: The data. Gaps that `fill` would interpolate are filled with the last value before them.
-            n_windows: How many windows, counted back from the end.
-            step_size: How far apart they are; by default `h`, so that they do not overlap.
-            refit: Whether to fit anew before every window, instead of once before the first.
-            level: Intervals to give, in percent.
-            return_coverage: Whether to say too how much of the actual values the intervals of each level held.
-            progress: Called after every step of training.
-            on_fit: Given each model that was fitted, before it forecasts.
+            n_windows: Number of windows, counted back from the end.
+            step_size: Steps between cutoffs; by default `h`, so that windows do not overlap.
+            refit: Whether to fit again before every window, instead of once before the first.
+            level: Prediction intervals, in percent.
+            return_coverage: Whether to return too the share of actual values inside the intervals of each level.
+            progress: As for `fit`.
+            on_fit: Called with each model that was fitted, before it forecasts.
 
         Returns:
-            A frame with the columns of a forecast, the cutoff, and the actual values; with the coverage, both, the
+            A frame with the columns of a forecast, the cutoff and the actual values; with the coverage, both, the
             latter as `{80: 0.79, 95: 0.94}`.
         """
-        h = self.checked().h
-        n_windows, step = _whole("n_windows", n_windows), h if step_size is None else _whole("step_size", step_size)
-        if n_windows < 1 or step < 1:
-            raise ConfigError(f"n_windows={n_windows} and step_size={step} must be at least 1")
+        config, levels = self.fit_config(), as_list("level", level) or []
+        step = config.h if step_size is None else _whole("step_size", step_size)
+        plan = Backtest(config, _whole("n_windows", n_windows), step, levels, refit=refit)
         panel = self._read(df).without_lookahead()
-        if CUTOFF in (panel.style.id_col, panel.style.time_col, panel.style.target_col):
-            raise ConfigError(f"a back-test has a column {CUTOFF!r} of its own; give the data's another name")
-        levels = _listed("level", level)
-        interval_bounds(levels, self.alias)  # refuses what cannot be, before the fit
-        held_out = h + step * (n_windows - 1)
-        purpose = f"a back-test with {counted(n_windows, 'window')} of {h} steps, and something to fit on,"
-        require_length(panel, held_out + h + 2, purpose, hint="ask for fewer windows or a shorter horizon")
+        with progress_bar(progress) as shown:
 
-        def fit(known: Panel) -> Fitted:
-            fitted = fit_panel(known, self._fit_options(), progress=progress, levels=levels)
-            if on_fit is not None:
-                twin = LeapTS(**self.get_params())
-                twin._keep(fitted)
-                on_fit(twin)
-            return fitted
+            def fit_known(known: Panel) -> Predictor:
+                predictor = fit(known, config, progress=shown, levels=levels)
+                if on_fit is not None:
+                    copy = LeapTS(**self.get_params())
+                    copy._keep(predictor)
+                    on_fit(copy)
+                return predictor
 
-        def columns(fitted: Fitted, forecast: PanelForecast) -> dict[str, np.ndarray[Any, Any]]:
-            return self._columns(fitted, forecast, level, None)
-
-        frame = backtest(panel, h, n_windows, step, fit=fit, refit=refit, columns=columns)
+            frame = plan.run(panel, fit_known)
         if not return_coverage:
             return frame
         return frame, coverage_reached(frame, levels, self.alias, panel.style.target_col)
 
-    def update(self, df: Any, *, max_steps: int | None = None, progress: Progress | None = None) -> Self:
-        """Go on training from the present weights on newer data; the scaling of known series stays, if they had moved.
+    @suggest_names
+    def update(self, df: Any, *, max_steps: int | None = None, progress: ShowProgress = "auto") -> Self:
+        """Continue training from the current weights on newer data; the scaling of fitted series stays.
 
-        The end of every series is held out as by `fit`, to choose the weights and measure the intervals by.
+        The end of every series is held out as in `fit`, for validation checks and calibration.
 
         Args:
             df: The data, as for `fit`.
-            max_steps: Steps of training; by default a fifth of the first fit's.
-            progress: Called after every step.
+            max_steps: Training steps; by default a fifth of the first fit's.
+            progress: As for `fit`.
         """
-        fitted = self._require_fitted()
-        self._fitted = continue_fit(
-            fitted,
-            self._read(df, freq=fitted.tail.freq),
-            val_size=self.checked().val_size,
-            max_steps=None if max_steps is None else _whole("max_steps", max_steps),
-            progress=progress,
-        )
+        steps = None if max_steps is None else _whole("max_steps", max_steps)
+        panel, val_size = self.read(df), self.fit_config().val_size
+        with progress_bar(progress) as shown:
+            self._predictor = update(self.predictor_, panel, val_size=val_size, max_steps=steps, progress=shown)
         return self
 
+    @suggest_names
     def calibrate(self, df: Any) -> Self:
-        """Measure the intervals anew, on data the model was not fitted on.
+        """Calibrate the prediction intervals again, on data the model was not fitted on.
 
         Args:
-            df: History with windows of `input_size + h` steps: those of any series count, but a model that mixes its
-                series needs one in each.
+            df: History with windows of `input_size + h` steps. Those of any series count; a multivariate model needs
+                one window of each of its series.
         """
-        fitted = self._require_fitted()
-        panel = fitted.accepted(self._read(df, freq=fitted.tail.freq).without_lookahead())
-        self._fitted = replace(fitted, scores=calibrated(fitted, panel))
+        predictor = self.predictor_
+        panel = self.read(df).without_lookahead()
+        predictor.require_frequency(panel)
+        self._predictor = replace(predictor, scores=calibration_scores(predictor, predictor.require_usable(panel)))
         return self
 
     def save(self, path: str | Path) -> None:
-        """Write the model as a folder: `config.json`, `model.safetensors` and a model card, in one move."""
-        folder.save(self._require_fitted(), self.plain_params(), Path(path))
+        """Write the model as a folder: `config.json`, `model.safetensors` and a model card, in one atomic step."""
+        folder.save(self.predictor_, self.plain_params(), Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a model folder.
 
         Raises:
-            ModelFileError: When it is not one, is damaged, or was written by a newer version.
+            ModelFileError: When it is none, is damaged, or was written by a newer version.
         """
-        fitted, params = folder.load(Path(path))
-        model = cls.__new__(cls)
+        predictor, params = folder.load(Path(path))
         try:
-            # The signature says what each option may be; a folder may say anything.
-            _typed(is_strict=True)(model, **params)
-        except (ValidationError, TypeError) as error:
-            why = " ".join(str(error).split())[:200]
-            raise ModelFileError(f"{path} does not hold options of a model ({why}); fit or copy it again") from error
-        model._fitted = fitted
+            model = cls(**params)
+            model.fit_config()
+            model.read_options()
+        except (ConfigError, TypeError) as error:
+            raise ModelFileError(f"{path}: its options are not valid ({error}); fit or copy it again") from error
+        model._predictor = predictor
         return model
 
     def read(self, df: Any) -> Panel:
-        """Data as this model reads it: validated, in the order of time.
+        """Read data as this model does: validated, in the order of time.
 
         Args:
-            df: As for `fit`; a panel is taken as it is.
+            df: As for `fit`; a panel is returned unchanged.
         """
-        freq = self._fitted.tail.freq if hasattr(self, "_fitted") else None
+        freq = self._predictor.tail.freq if hasattr(self, "_predictor") else None
         return self._read(df, freq=freq)
 
     @property
-    def fitted_(self) -> Fitted:
-        """Everything the fit left behind."""
-        return self._require_fitted()
+    def predictor_(self) -> Predictor:
+        """The fitted network with its scaling and calibration.
+
+        Raises:
+            NotFittedError: Before the first fit.
+        """
+        if not hasattr(self, "_predictor"):
+            raise NotFittedError("this LeapTS is not fitted yet; call fit first, or load a saved model")
+        return self._predictor
 
     @property
-    def picked_(self) -> tuple[Pick, ...]:
-        """What was picked automatically, and why."""
-        return self._require_fitted().picks
+    def fitted_(self) -> Predictor:
+        """Old name of `predictor_`."""
+        return self.predictor_
+
+    @property
+    def auto_config_(self) -> AutoConfig:
+        """The options that were chosen automatically, with reasons; prints as a table."""
+        return self.predictor_.auto_config
 
     @property
     def report_(self) -> TrainingReport:
-        """How training went."""
-        return self._require_fitted().report
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
-        """The options as given."""
-        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change options; takes effect with the next fit."""
-        for name, value in params.items():
-            if name not in self.get_params():
-                raise ConfigError(f"there is no option {name!r}; there are {', '.join(self.get_params())}")
-            setattr(self, name, value)
-        return self
+        """Losses and validation checks of the training."""
+        return self.predictor_.report
 
     def __repr__(self) -> str:
-        state = "fitted" if hasattr(self, "_fitted") else "not fitted"
-        return f"LeapTS(h={self.h}, input_size={self.input_size}, freq={self.freq!r}; {state})"
+        if not hasattr(self, "_predictor"):
+            return f"LeapTS(h={self.h}, input_size={self.input_size}, freq={self.freq!r}; not fitted)"
+        config, tail, quality = self._predictor.config, self._predictor.tail, self._predictor.report.quality
+        fitted = f"fitted on {counted(len(tail), 'series')}{quality and f'; {quality}'}"
+        return f"LeapTS(h={config.h}, input_size={config.input_size}, freq={tail.freq!r}; {fitted})"
 
-    def checked(self) -> "LeapTS":
-        """The same options, each of the type that the signature says: 7 where 7.0 or numpy's 7 was given.
+    def __str__(self) -> str:
+        is_fitted = hasattr(self, "_predictor") and self._predictor.auto_config
+        return f"{self!r}\n\nchosen automatically:\n{self._predictor.auto_config!r}" if is_fitted else repr(self)
 
-        Raises:
-            ConfigError: Naming the option that cannot be.
-        """
-        twin = object.__new__(LeapTS)
-        try:
-            _typed(is_strict=False)(twin, **self.get_params())
-        except ValidationError as error:
-            raise ConfigError(explain(error)) from None
-        return twin
+    def _repr_html_(self) -> str:
+        table = self._predictor.auto_config._repr_html_() if hasattr(self, "_predictor") else ""
+        return f"<p><code>{escape(repr(self))}</code></p>{table}"
 
-    def plain_params(self) -> dict[str, Any]:
-        """The options as files can hold them: numbers, text, and tables of such.
-
-        Raises:
-            ConfigError: Naming the option that cannot be.
-        """
-        plain: dict[str, Any] = to_jsonable_python(self.checked().get_params(), fallback=lambda number: number.item())
-        return plain
-
-    def _keep(self, fitted: Fitted) -> None:
-        self._fitted = fitted
-
-    def _require_fitted(self) -> Fitted:
-        if not hasattr(self, "_fitted"):
-            raise NotFittedError("this LeapTS is not fitted yet; call fit first, or load a saved model")
-        return self._fitted
+    def _keep(self, predictor: Predictor) -> None:
+        self._predictor = predictor
 
     def _read(self, df: Any, *, freq: str | int | None = None) -> Panel:
         if isinstance(df, Panel):
             return df
-        given = self.checked()
-        options = ReadOptions(
-            id_col=given.id_col,
-            time_col=given.time_col,
-            target_col=given.target_col,
-            layout=given.layout,
-            freq=given.freq if freq is None else freq,
-            is_fitted=freq is not None,
-            fill=given.fill,
-            duplicates=given.duplicates,
-        )
-        panel = read_panel(df, options)
-        if given.alias == panel.style.time_col:  # which may have been found by another name than `time_col`
-            raise ConfigError(_alias_taken(given.alias))
+        panel = read_panel(df, self.read_options(freq))
+        if self.alias == panel.style.time_col:  # which may have been found by another name than `time_col`
+            raise ConfigError(f"alias={self.alias!r} is the name of another column; choose another")
+        if panel.unused:
+            warnings.warn(f"columns not used: {listed(panel.unused)}", UserWarning, stacklevel=4)
         return panel
-
-    def _fit_options(self) -> FitOptions:
-        given = self.checked()
-        taken = {given.id_col, given.time_col, given.target_col, CUTOFF}
-        if given.alias in taken:
-            raise ConfigError(_alias_taken(given.alias))
-        training = {"max_steps": given.max_steps, "batch_size": given.batch_size, "learning_rate": given.learning_rate}
-        return FitOptions(
-            h=given.h,
-            input_size=given.input_size,
-            val_size=given.val_size,
-            pad_short=given.pad_short,
-            model=dict(given.model or {}),
-            training={
-                "random_seed": given.random_seed,
-                **(given.training or {}),
-                **{name: value for name, value in training.items() if value is not None},
-            },
-        )
-
-    def _columns(
-        self,
-        fitted: Fitted,
-        forecast: PanelForecast,
-        level: Sequence[Level] | None,
-        quantiles: Sequence[float] | None,
-    ) -> dict[str, np.ndarray[Any, Any]]:
-        columns = {self.alias: forecast.values}
-        if level is not None and quantiles is not None:
-            raise ConfigError("give level or quantiles, not both")
-        bounds = (
-            interval_bounds(_listed("level", level), self.alias)
-            if quantiles is None
-            else quantile_bounds(_listed("quantiles", quantiles), self.alias)
-        )
-        if bounds:
-            groups = fitted.score_groups(forecast.panel)
-            columns |= fitted.require_scores().around(forecast.values, forecast.scale, bounds, groups)
-        return {name: values.numpy() for name, values in columns.items()}
-
-
-@cache
-def _typed(*, is_strict: bool) -> Callable[..., None]:
-    """The constructor, with every option checked against its annotation; made into it first, unless strict."""
-    return validate_call(config={"strict": is_strict})(LeapTS.__init__)
-
-
-def _alias_taken(alias: str) -> str:
-    return f"alias={alias!r} is the name of another column; choose another"
 
 
 def _whole(name: str, value: Any) -> int:
-    """A whole number, whatever holds it: 7 where 7.0 or numpy's 7 was given."""
+    """Convert a whole number of any type, such as 7.0 or numpy's 7, to an integer."""
     if not isinstance(value, Real) or not float(value).is_integer():
         raise ConfigError(f"{name}={value!r} is not a whole number")
     return int(float(value))
-
-
-def _listed(name: str, values: Any) -> list[Level]:
-    """Levels or quantiles as a list, whatever holds them."""
-    if isinstance(values, Real):
-        raise ConfigError(f"{name}={values} is a single number; give a list of them: {name}=[{values}]")
-    if values is None:
-        return []
-    # By way of its text, a number of single precision is the one that was written: 0.1, not 0.10000000149011612.
-    plain = [float(str(one)) if isinstance(one, np.floating) else one for one in values]
-    return [one.item() if isinstance(one, np.generic) else one for one in plain]

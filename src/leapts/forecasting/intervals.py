@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from numbers import Real
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import torch
 from jaxtyping import Float, Float32, Float64, Int64
 from torch import Tensor
@@ -289,6 +290,46 @@ def quantile_bounds(quantiles: Sequence[float], model: str = "LeapTS") -> tuple[
             name = f"{model}-{'lo' if low else 'hi'}-{_level_text(level)}"
             found.append(Bound(name, level, -1 if low else 1))
     return tuple(found)
+
+
+def require_scores(scores: ConformalScores | None) -> ConformalScores:
+    """Return the calibration scores.
+
+    Raises:
+        ConfigError: When there are none.
+    """
+    if scores is None:
+        raise ConfigError(
+            "no windows were held out, so prediction intervals cannot be calibrated; fit with val_size=, or call "
+            "calibrate(df) with newer data"
+        )
+    return scores
+
+
+def requested_bounds(
+    level: Sequence[Level] | None, quantiles: Sequence[float] | None, model: str = "LeapTS"
+) -> tuple[Bound, ...]:
+    """Bounds of the intervals or of the quantiles a user asked for; none of either: no bounds.
+
+    Raises:
+        ConfigError: When both are given, or a value is impossible.
+    """
+    if level is not None and quantiles is not None:
+        raise ConfigError("give level or quantiles, not both")
+    if quantiles is not None:
+        return quantile_bounds(quantiles, model)
+    return interval_bounds(level or (), model)
+
+
+def as_list(name: str, values: Any) -> list[Level] | None:
+    """Convert levels or quantiles, such as a numpy array, to a list of Python's numbers."""
+    if values is None:
+        return None
+    if isinstance(values, Real):
+        raise ConfigError(f"{name}={values} is a single number; give a list: {name}=[{values}]")
+    # By way of its text, a number of single precision is the one that was written: 0.1, not 0.10000000149011612.
+    plain = [float(str(one)) if isinstance(one, np.floating) else one for one in values]
+    return [one.item() if isinstance(one, np.generic) else one for one in plain]
 
 
 def column_names(levels: Sequence[Level], model: str = "LeapTS") -> list[str]:

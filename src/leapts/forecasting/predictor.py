@@ -1,81 +1,197 @@
-"""A fitted model with all it needs to forecast: weights, scaling, and where its series ended."""
+"""The path of every forecast: a panel or arrays become windows, windows a forecast, a forecast a frame.
+
+windows = predictor.windows(panel)
+forecast = predictor.predict(windows, record="leaps")
+frame = forecast.to_frame(level=[80, 95])
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from jaxtyping import Bool, Float32, Float64, Int64
+from jaxtyping import Bool, Float32, Int64
 from torch import Tensor
 
-from leapts.config import ModelConfig, TrainingConfig
+from leapts.config import Fill, ModelConfig, TrainingConfig
+from leapts.data.arrays import Floats, Name, panel_from_arrays
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.data.validation import require_length
-from leapts.data.windows import AlignedWindows, Windows
-from leapts.errors import ConfigError, DataError, TrainingError
-from leapts.forecasting.auto_config import Pick
+from leapts.data.windows import AlignedWindows, WindowBatch, Windows
+from leapts.errors import DataError, TrainingError
+from leapts.forecasting.auto_config import AutoConfig
+from leapts.forecasting.forecast import Forecast, ForecastWindows
 from leapts.forecasting.intervals import ConformalScores
 from leapts.messages import counted, listed, quoted
 from leapts.model import LeapTSModel, ScheduleTrace
+from leapts.model.network import Forecast as NetworkForecast
 from leapts.model.network import Record
 from leapts.training.early_stopping import TrainingReport
 
-# So many rows (windows of single series) go through the model at a time.
-_ROWS_AT_A_TIME = 16384
+_MAX_ROWS = 16384  # windows x series in one pass of the network
 
-# In deviations of a series; the sum of squares of a window of such values still fits single precision.
-MAX_STANDARDIZED = 1e15
+# In standard deviations of a series; the sum of squares of a window of such values still fits single precision.
+MAX_SCALED = 1e15
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Fitted:
-    """Everything that a fit leaves behind."""
+class Predictor:
+    """A fitted network with everything a forecast needs: scaling, calibration, and the end of its series."""
 
     config: ModelConfig
     training: TrainingConfig
     model: LeapTSModel
     clusters: tuple[int, ...] | None
     scaler: Scaler
-    tail: Panel  # the last look-back of every series, to forecast from
+    tail: Panel  # the last look-back of every series
     pad_short: bool
     report: TrainingReport
-    picks: tuple[Pick, ...]
+    auto_config: AutoConfig
     scores: ConformalScores | None
 
     def __getstate__(self) -> dict[str, object]:
-        # Copies and pickles leave out cached properties; the inference copy could not be pickled.
+        # Copies and pickles leave out cached properties; the inference copy cannot be pickled.
         cached = {"inference_copy", "_places", "constant_at_fit"}
         return {name: value for name, value in self.__dict__.items() if name not in cached}
 
     @cached_property
     def inference_copy(self) -> LeapTSModel:
-        """The model for forecasts, prepared once for all of them."""
+        """The network prepared for fast inference."""
         return self.model.snapshot()
 
     @property
     def is_multivariate(self) -> bool:
-        """Whether the model forecasts its series together, and so needs exactly those."""
+        """Whether the model forecasts its series together, and so needs exactly those series."""
         return self.config.n_series is not None
 
-    @property
-    def forgets_levels(self) -> bool:
-        """Whether the level of a window is taken away before it is looked at, and put back afterwards."""
-        return self.config.normalization != "none"
+    def windows(self, panel: Panel) -> ForecastWindows:
+        """Cut and scale the last look-back of every series of a panel.
 
-    def windows(self, panel: Panel) -> Windows | AlignedWindows:
-        """The windows of a panel, standardised, as the model wants them."""
-        scaler = self.scaler_for(panel)
-        values = _standardised(scaler.from_own_means(panel) if self.forgets_levels else scaler, panel)
+        Raises:
+            DataError: When a series is too short, the frequency is another one, or a multivariate model gets other
+                series than its own.
+        """
+        self.require_frequency(panel)
+        return self._latest(panel)
+
+    def windows_from_arrays(
+        self, names: Sequence[Name], histories: Sequence[Floats] | Floats, *, fill: Fill | None = None
+    ) -> ForecastWindows:
+        """Cut and scale the last look-back of histories given as arrays, oldest value first.
+
+        Args:
+            names: Names of the series.
+            histories: One array for each series, or a matrix with one row for each.
+            fill: Imputation of missing values; by default they are errors.
+
+        Raises:
+            DataError: When a history cannot be used, with the name of its series.
+        """
+        return self._latest(panel_from_arrays(names, histories, fill=fill))
+
+    def _latest(self, panel: Panel) -> ForecastWindows:
+        steps = self.config.input_size
+        # A multivariate model needs aligned look-backs; earlier history may differ.
+        panel = self.require_usable(panel.tail(steps) if self.is_multivariate else panel)
+        scaler, groups = self.scaling(panel)
+        tail = panel.tail(steps)
+        if self.config.normalization != "none":
+            # The network removes the level of a window; a level far from the fitted mean would cost precision.
+            scaler = scaler.from_last_values(tail)
+        values = _scaled(scaler, tail)
+        if len(values) == len(panel) * steps:
+            history = values.view((1, len(panel), steps) if self.is_multivariate else (len(panel), 1, steps))
+            batch = WindowBatch(history, history[..., :0])
+        else:
+            short = Windows(values, tail.offsets, steps, 0, pad_short=True)
+            batch = short.gather(torch.arange(len(panel)))
+        return ForecastWindows(panel=panel, batch=batch, center=scaler.mean, scale=scaler.std, groups=groups)
+
+    def predict(self, windows: ForecastWindows, record: Record = "nothing") -> Forecast:
+        """Forecast the horizon after each window.
+
+        Args:
+            windows: From `windows` or `windows_from_arrays`.
+            record: What to record beside the forecast: `"leaps"` for the trace.
+
+        Raises:
+            TrainingError: When the weights produce values that are not finite.
+        """
+        return self.predict_together([windows], record)[0]
+
+    def predict_together(self, requests: Sequence[ForecastWindows], record: Record = "nothing") -> list[Forecast]:
+        """Forecast several requests in one pass of the network, each as if it were alone."""
+        if len(requests) > 1 and self.config.scheduling.draws_at_random:  # a draw depends on the other rows
+            return [self.predict(request, record) for request in requests]
+        found = self._run_all(torch.cat([request.batch.history for request in requests]), record)
+        forecasts, start = [], 0
+        for request in requests:
+            rows = slice(start, start + len(request))
+            start = rows.stop
+            values = found.values[rows]
+            if not bool(values.isfinite().all()):
+                raise _not_finite(values, request.panel)
+            units = Scaler(request.center, request.scale)
+            forecasts.append(
+                Forecast(
+                    panel=request.panel,
+                    values=units.inverse(values),
+                    coarse=None if found.coarse is None else units.inverse(found.coarse[rows]),
+                    scale=request.scale,
+                    groups=request.groups,
+                    trace=None if found.trace is None else found.trace.arranged(_taking(rows)),
+                    scores=self.scores,
+                )
+            )
+        return forecasts
+
+    def run_network(self, batch: WindowBatch, record: Record = "nothing") -> NetworkForecast:
+        """Run the network on scaled windows: the only place that does so outside training."""
+        return self.inference_copy.forecast(batch.history, record=record)
+
+    def _run_all(self, history: Float32[Tensor, "windows variates lookback"], record: Record) -> NetworkForecast:
+        """Run the network in passes of limited size; a row of the result is one series of one window."""
+        per_pass = max(1, _MAX_ROWS // history.shape[1])
+        parts = [self.run_network(WindowBatch(some, some[..., :0]), record) for some in history.split(per_pass)]
+        coarse = [part.coarse.flatten(0, 1) for part in parts if part.coarse is not None]
+        traces = [part.trace.arranged(lambda x: x.flatten(0, 1)) for part in parts if part.trace is not None]
+        return NetworkForecast(
+            torch.cat([part.values.flatten(0, 1) for part in parts]),
+            torch.cat(coarse) if coarse else None,
+            ScheduleTrace.joined(traces) if traces else None,
+        )
+
+    def sliding_windows(self, panel: Panel) -> Windows | AlignedWindows:
+        """All windows of a panel with their targets, scaled, for training, validation and calibration."""
+        scaler = self.scaling(panel)[0]
+        values = _scaled(scaler.from_own_means(panel) if self.config.normalization != "none" else scaler, panel)
         if self.is_multivariate:
-            matrix = values.view(len(panel), -1)
-            return AlignedWindows(matrix, self.config.input_size, self.config.h)
+            return AlignedWindows(values.view(len(panel), -1), self.config.input_size, self.config.h)
         return Windows(values, panel.offsets, self.config.input_size, self.config.h, pad_short=self.pad_short)
 
-    def places_of(self, names: Sequence[str | int]) -> Int64[Tensor, " names"]:
-        """Where each name stands among the model's series; -1 where it is none of them.
+    def scaling(self, panel: Panel) -> tuple[Scaler, Int64[Tensor, " series"]]:
+        """Scaling and group of calibration scores of each series of a panel.
+
+        Both come from the fit for the fitted series. An unseen series is scaled by its own history and belongs to the
+        last group; so is a series that was constant in the fit's data and has changed since.
+        """
+        places = torch.arange(len(panel)) if self.has_series_of(panel) else self.places_of(panel.series)
+        last_group = 0 if self.scores is None else len(self.scores.counts) - 1
+        unseen = places < 0
+        was_constant = ~unseen & self.constant_at_fit[places]
+        scaler = Scaler(self.scaler.mean[places], self.scaler.std[places])
+        if bool((unseen | was_constant).any()):
+            own = Scaler.fit(panel)
+            unseen |= was_constant & ~own.constant
+            scaler = Scaler(torch.where(unseen, own.mean, scaler.mean), torch.where(unseen, own.std, scaler.std))
+        groups = torch.where(unseen, last_group, places) if last_group else torch.zeros_like(places)
+        return scaler, groups
+
+    def places_of(self, names: Sequence[Name]) -> Int64[Tensor, " names"]:
+        """Index of each name among the fitted series; -1 for an unseen series.
 
         A number and the text that spells it are one name: a CSV file has text where other tables have numbers.
         """
@@ -86,176 +202,91 @@ class Fitted:
         return {str(name): place for place, name in enumerate(self.tail.series)}
 
     def has_series_of(self, panel: Panel) -> bool:
-        """Whether a panel's series are the model's own, all of them and in the same order."""
+        """Whether a panel has exactly the fitted series, in the same order."""
         own = self.tail.series
         return panel.series == own or tuple(map(str, panel.series)) == tuple(map(str, own))
 
-    def unseen(self, panel: Panel) -> Bool[Tensor, " series"]:
-        """Which series of a panel the fit has no measure of: those it did not see, and those it did not see move."""
-        places = torch.arange(len(panel)) if self.has_series_of(panel) else self.places_of(panel.series)
-        strange = places < 0
-        constant_at_fit = ~strange & self.constant_at_fit[places]
-        return strange | (constant_at_fit & ~Scaler.fit(panel).constant) if bool(constant_at_fit.any()) else strange
-
     @cached_property
     def constant_at_fit(self) -> Bool[Tensor, " series"]:
-        """Which of the model's series did not move by the end of its data."""
-        return self.scaler.constant & Scaler.fit(self.tail).constant
+        """Which fitted series were constant up to the end of the fit's data."""
+        constant = self.scaler.constant
+        return constant & Scaler.fit(self.tail).constant if bool(constant.any()) else constant
 
-    def scaler_for(self, panel: Panel) -> Scaler:
-        """The scaling of a panel's series: as fitted where it measured them, by their own history where not."""
-        strange = self.unseen(panel)
-        if not bool(strange.any()) and self.has_series_of(panel):
-            return self.scaler
-        own, places = Scaler.fit(panel), self.places_of(panel.series)
-        return Scaler(
-            torch.where(strange, own.mean, self.scaler.mean[places]),
-            torch.where(strange, own.std, self.scaler.std[places]),
-        )
-
-    def forecast(self, panel: Panel, record: Record = "nothing") -> "PanelForecast":
-        """Forecast what follows every series of a panel.
+    def require_frequency(self, panel: Panel) -> None:
+        """Refuse a panel of another frequency.
 
         Raises:
-            DataError: When a series is too short, or the model needs its own series and these are others.
-            TrainingError: When the weights are such that no number comes out.
+            DataError: With both frequencies.
         """
-        # What a model that mixes its series looks at has to be aligned, and not what came before.
-        panel = self.accepted(panel.tail(self.config.input_size) if self.is_multivariate else panel)
-        tail = panel.tail(self.config.input_size)
-        scaler = self.scaler_for(panel)
-        if self.forgets_levels:
-            scaler = scaler.from_last_values(tail)
-        values = _standardised(scaler, tail)
-        if self.is_multivariate:
-            batches = [values.view(1, len(panel), -1)]
-        else:
-            windows = Windows(values, tail.offsets, self.config.input_size, 0, pad_short=True)
-            every = torch.arange(len(panel))
-            batches = [windows.gather(index).history for index in every.split(_ROWS_AT_A_TIME)]
-        parts = [self.inference_copy.forecast(batch, record=record) for batch in batches]
-        merged = torch.cat([part.values.flatten(0, 1) for part in parts])
-        coarse = [part.coarse.flatten(0, 1) for part in parts if part.coarse is not None]
-        _require_numbers(merged, panel)
-        traces = [part.trace.arranged(lambda x: x.flatten(0, 1)) for part in parts if part.trace is not None]
-        return PanelForecast(
-            panel=panel,
-            values=scaler.inverse(merged),
-            coarse=scaler.inverse(torch.cat(coarse)) if coarse else None,
-            scale=scaler.std,
-            trace=ScheduleTrace.joined(traces) if traces else None,
-        )
-
-    def accepted(self, panel: Panel) -> Panel:
-        """The panel as the model can take it.
-
-        Raises:
-            DataError: Naming the series that stand in the way.
-        """
-        if self.is_multivariate or not self.pad_short:
-            lookback = self.config.input_size
-            require_length(panel, lookback, f"a forecast from a look-back of {lookback}", "give a longer history")
         if panel.freq != self.tail.freq:
             raise DataError(
                 f"the model was fitted at freq={quoted(self.tail.freq)}, but this data has "
                 f"freq={quoted(panel.freq)}; bring it to the same frequency, or fit again"
             )
-        return self._own_series(panel) if self.is_multivariate else panel
 
-    def _own_series(self, panel: Panel) -> Panel:
-        """The model's own series in their order, which is what a model that mixes them needs."""
-        self.require_own(panel.series)
-        panel = panel.select([panel.series[place] for place in self.places_of(panel.series).argsort().tolist()])
+    def require_usable(self, panel: Panel) -> Panel:
+        """Refuse series that the model cannot take; put those of a multivariate model in its order.
+
+        Raises:
+            DataError: With the names of the series.
+        """
+        steps = self.config.input_size
+        if self.is_multivariate or not self.pad_short:
+            require_length(panel, steps, f"a forecast from a look-back of {steps}", "give a longer history")
+        if not self.is_multivariate:
+            return panel
+        self._require_own_series(panel.series)
+        if not self.has_series_of(panel):
+            panel = panel.select([panel.series[place] for place in self.places_of(panel.series).argsort().tolist()])
         panel.matrix()  # refuses series that are not aligned
         return panel
 
-    def require_own(self, names: Sequence[str | int]) -> None:
-        """Refuse names that are not exactly those of the model's series, in any order.
-
-        Raises:
-            DataError: Naming those that are missing, or too many.
-        """
+    def _require_own_series(self, names: Sequence[Name]) -> None:
+        """Refuse names that are not exactly those of the fitted series, in any order."""
         given = set(map(str, names))
-        cure = "give all of them over the same timestamps, or fit with model={'mixing': 'none'}"
         missing = [name for name in self.tail.series if str(name) not in given]
         if missing:
             raise DataError(
                 f"the model forecasts {counted(len(self.tail), 'series')} together, and this data lacks "
-                f"{listed(missing)}; {cure}"
+                f"{listed(missing)}; give all of them over the same timestamps, or fit with model={{'mixing': 'none'}}"
             )
         extra = [name for name in names if str(name) not in self._places]
         if extra:
             raise DataError(f"the model was fitted without the series {listed(extra)}; leave them out, or fit again")
 
-    def score_groups(self, panel: Panel) -> Int64[Tensor, " series"]:
-        """Which group of calibration scores each series of a panel goes by."""
-        count = 1 if self.scores is None else len(self.scores.counts)
-        if count == 1:
-            return torch.zeros(len(panel), dtype=torch.int64)
-        return self.places_of(panel.series).where(~self.unseen(panel), count - 1)
 
-    def require_scores(self) -> ConformalScores:
-        """The calibration scores.
-
-        Raises:
-            ConfigError: When there are none.
-        """
-        if self.scores is None:
-            raise ConfigError(
-                "no windows were held out, so there is nothing to measure intervals by; "
-                "fit with val_size=, or call calibrate(df) with newer data"
-            )
-        return self.scores
+def _taking(rows: slice) -> Any:
+    return lambda x: x[rows]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PanelForecast:
-    """Forecasts for every series of a panel, in its own units."""
-
-    panel: Panel
-    values: Float64[Tensor, "series h"]
-    coarse: Float64[Tensor, "series h"] | None
-    scale: Float64[Tensor, " series"]  # of each series, for intervals
-    trace: ScheduleTrace | None
-
-
-def _standardised(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:
-    """A panel's values in deviations of their series.
+def _scaled(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:
+    """Scale a panel's values to standard deviations of their series.
 
     Raises:
-        DataError: When a value is so far off, in deviations, that its square leaves single precision.
+        DataError: When a scaled value is so large that its square leaves single precision.
     """
     values = scaler.transform(panel)
-    if len(values) and not float(values.abs().max()) < MAX_STANDARDIZED:
-        row = int((~(values.abs() < MAX_STANDARDIZED)).nonzero()[0])
+    if len(values) and not float(values.abs().max()) < MAX_SCALED:
+        row = int((~(values.abs() < MAX_SCALED)).nonzero()[0])
         series = int(torch.searchsorted(panel.offsets, row, right=True)) - 1
-        own = slice(int(panel.offsets[series]), int(panel.offsets[series + 1]))
-        raise DataError(too_far(panel.series[series], panel.values[own].numpy()))
+        own = panel.values[int(panel.offsets[series]) : int(panel.offsets[series + 1])].numpy()
+        value = own[np.abs(own - np.median(own)).argmax()]
+        raise DataError(
+            f"series {quoted(panel.series[series])} holds {value:g}, which is {MAX_SCALED:g} standard deviations or "
+            "more from its other values, or from those of the fit; correct it, or fit again"
+        )
     return values
 
 
-def _require_numbers(values: Float32[Tensor, "series h"], panel: Panel) -> None:
-    bad = (~values.isfinite()).any(1).nonzero()
-    if len(bad):
-        raise TrainingError(
-            f"the forecast of series {quoted(panel.series[int(bad[0])])} is not a number: "
-            "the weights are damaged, or training ran away; fit again"
-        )
-
-
-def too_far(series: str | int, values: npt.NDArray[np.float64]) -> str:
-    """What to say about values of which one leaves single precision once standardised and squared.
-
-    Look-backs are counted from their last value. Should that be the one, all others are far from it.
-    """
-    value = values[np.abs(values - np.median(values)).argmax()]
-    return (
-        f"series {quoted(series)} holds {value:g}, which is {MAX_STANDARDIZED:g} standard deviations or more "
-        "from its other values, or from those of the fit; correct it, or fit again"
+def _not_finite(values: Float32[Tensor, "series h"], panel: Panel) -> TrainingError:
+    bad = int((~values.isfinite()).any(1).nonzero()[0])
+    return TrainingError(
+        f"the forecast of series {quoted(panel.series[bad])} is not a number: the weights are damaged, or training "
+        "diverged; fit again"
     )
 
 
 def tail_of(panel: Panel, steps: int) -> Panel:
-    """The last steps of every series, in memory of their own."""
+    """Copy the last steps of every series, so that the rest of the panel can be freed."""
     tail = panel.tail(steps)
     return replace(tail, values=tail.values.clone(), forward_filled=None)

@@ -8,12 +8,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from leapts.data.frames import long_frame, native
+from leapts.data.panel import Panel
 from leapts.data.reader import FrameKind
 from leapts.errors import ConfigError
-from leapts.forecasting.cross_validation import CUTOFF
-from leapts.forecasting.predictor import PanelForecast
 from leapts.model import ScheduleTrace
 from leapts.model.scales import SCALE_NAMES
+
+CUTOFF = "cutoff"  # column of the last timestamp before a forecast
 
 
 class Trace:
@@ -79,26 +80,23 @@ def leaps_of(trace: Any) -> nw.DataFrame[Any]:
     return nw.from_native(trace.to_frame() if isinstance(trace, Trace) else trace, eager_only=True)
 
 
-def trace_of(forecast: PanelForecast) -> Trace:
-    """Series, cutoff, and for each leap its place in the horizon, scale, probabilities and contributions.
+def trace_frame(panel: Panel, trace: ScheduleTrace) -> Trace:
+    """Build the trace of a panel's forecast: one row for each leap.
 
-    `start` counts from 0 inside the horizon, `end` is exclusive; `control` and `temporal` are the sums of absolute
-    changes of the state that the control signal and time brought about.
+    `start` counts from 0 inside the horizon, `end` is exclusive. `control` and `temporal` are the sums of absolute
+    changes of the state due to the control signal and due to time.
 
     Raises:
-        ConfigError: When the model has no scheduling branch, and so takes no leaps.
+        ConfigError: When a column of the data has the name of a column of the trace.
     """
-    trace = forecast.trace
-    if trace is None:
-        raise ConfigError("this model has no scheduling branch, so there are no leaps to trace")
     series, columns = leap_columns(trace)
-    if forecast.panel.style.id_col in (CUTOFF, *columns):
+    if panel.style.id_col in (CUTOFF, *columns):
         raise ConfigError(
-            f"a trace has a column {forecast.panel.style.id_col!r} of its own, where the data have their series; "
-            "give that column of the data another name"
+            f"the trace has its own column {panel.style.id_col!r}, which is the data's column of series names; "
+            "rename that column of the data"
         )
-    frame = long_frame(forecast.panel, series, forecast.panel.last()[series], columns, time_name=CUTOFF)
-    return Trace(frame, forecast.panel.style.kind)
+    frame = long_frame(panel, series, panel.last()[series], columns, time_name=CUTOFF)
+    return Trace(frame, panel.style.kind)
 
 
 def leap_columns(trace: ScheduleTrace) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:

@@ -14,8 +14,8 @@ from torch import Tensor
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError, DataError
 from leapts.forecasting import LeapTS
+from leapts.forecasting.forecast import Forecast
 from leapts.forecasting.intervals import ConformalScores, Level, quantile_bounds
-from leapts.forecasting.predictor import PanelForecast
 
 try:
     with warnings.catch_warnings():
@@ -140,7 +140,7 @@ class LeapTSForecaster(BaseForecaster):
 
     def _predict_quantiles(self, fh: ForecastingHorizon, X: Any, alpha: Sequence[float]) -> pd.DataFrame:  # noqa: ARG002, N803
         fitted, forecast = self.forecaster_.fitted_, self._forecast()
-        groups, scores = fitted.score_groups(forecast.panel), fitted.scores
+        groups, scores = forecast.groups, fitted.scores
         assert scores is not None  # set by the fit
 
         def quantile(alpha: float) -> Tensor:
@@ -154,15 +154,11 @@ class LeapTSForecaster(BaseForecaster):
         columns = pd.MultiIndex.from_product([self._get_varnames(), alpha])
         return self._framed(fh, columns, torch.stack([quantile(each) for each in alpha], 1).numpy())
 
-    def _forecast(self) -> PanelForecast:
+    def _forecast(self) -> Forecast:
         """Forecast in the order of the history; a multivariate model forecasts in its own order."""
         panel = _panel(_instances(self._history))
-        forecast = self.forecaster_.fitted_.forecast(panel)
-        place = {name: number for number, name in enumerate(forecast.panel.series)}
-        order = torch.tensor([place[name] for name in panel.series])
-        return PanelForecast(
-            panel=panel, values=forecast.values[order], coarse=None, scale=forecast.scale[order], trace=None
-        )
+        predictor = self.forecaster_.fitted_
+        return predictor.predict(predictor.windows(panel)).select(panel.series)
 
     def _framed(self, fh: ForecastingHorizon, columns: pd.Index, values: Values) -> pd.DataFrame:
         """Convert forecasts [series, kinds, steps] to a frame with columns (variable, kind)."""

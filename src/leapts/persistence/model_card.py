@@ -1,6 +1,6 @@
 """The card that goes with a saved model: what it is, what it was fitted on, how well it did, how to use it."""
 
-from leapts.forecasting.predictor import Fitted
+from leapts.forecasting.predictor import Predictor
 from leapts.messages import counted
 
 _TEMPLATE = """---
@@ -52,7 +52,7 @@ _RESULTS = """model-index:
 """
 
 
-def model_card(fitted: Fitted) -> str:
+def model_card(fitted: Predictor) -> str:
     """The card's text, in Markdown."""
     config, report = fitted.config, fitted.report
     best = report.best_validation
@@ -69,7 +69,7 @@ def model_card(fitted: Fitted) -> str:
         normalization=config.normalization,
         steps=report.steps,
         best_step=report.best_step,
-        teachers=f", after {fitted.training.teachers} teachers" if fitted.training.teachers else "",
+        teachers=f", after {fitted.training.distill_from} teachers" if fitted.training.distill_from else "",
         validation="none held out" if best is None else f"{best:.4f}",
         seed=fitted.training.random_seed,
     )

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from leapts.errors import ConfigError
 from leapts.files import write_file
 from leapts.forecasting import LeapTS
-from leapts.forecasting.predictor import Fitted
+from leapts.forecasting.predictor import Predictor
 from leapts.model import LeapTSModel
 
 Format = Literal["onnx", "pt2"]
@@ -48,7 +48,7 @@ def export_model(model: LeapTS, path: str | Path, *, format: Format = "onnx") ->
         ConfigError: When the model's schedule cannot be a graph, or the format is not known.
         ImportError: When the format needs an extra that is not installed.
     """
-    writers: dict[str, Callable[[Fitted], bytes]] = {"onnx": _onnx, "pt2": _pt2}
+    writers: dict[str, Callable[[Predictor], bytes]] = {"onnx": _onnx, "pt2": _pt2}
     if format not in writers:
         raise ConfigError(f"there is no format {format!r}; there are {', '.join(writers)}")
     content = writers[format](model.fitted_)
@@ -56,7 +56,7 @@ def export_model(model: LeapTS, path: str | Path, *, format: Format = "onnx") ->
     return Path(path)
 
 
-def exported_program(fitted: Fitted) -> torch.export.ExportedProgram:
+def exported_program(fitted: Predictor) -> torch.export.ExportedProgram:
     """The model as a `torch.export` program that takes any number of windows.
 
     A model of single series takes one variate, [batch, 1, look-back]; a joint one takes all of its own. It gives, by
@@ -82,7 +82,7 @@ def exported_program(fitted: Fitted) -> torch.export.ExportedProgram:
     return program
 
 
-def metadata(fitted: Fitted) -> dict[str, Any]:
+def metadata(fitted: Predictor) -> dict[str, Any]:
     """What a program beside the graph needs to know: shapes, series, and how their values are standardised."""
     fusion = fitted.model.fusion
     grid = getattr(getattr(getattr(fusion, "rollout", None), "scheduler", None), "grid", None)
@@ -114,13 +114,13 @@ class _Graph(nn.Module):
         return {"forecast": forecast.values, "start": trace.start, "length": trace.length, "scale": trace.scale}
 
 
-def _pt2(fitted: Fitted) -> bytes:
+def _pt2(fitted: Predictor) -> bytes:
     buffer = io.BytesIO()
     torch.export.save(exported_program(fitted), buffer, extra_files={METADATA: json.dumps(metadata(fitted))})
     return buffer.getvalue()
 
 
-def _onnx(fitted: Fitted) -> bytes:
+def _onnx(fitted: Predictor) -> bytes:
     try:
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401

@@ -21,8 +21,9 @@ from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.errors import LeapTSError, ModelFileError
 from leapts.files import write_folder
+from leapts.forecasting.auto_config import AutoConfig
 from leapts.forecasting.intervals import ConformalScores
-from leapts.forecasting.predictor import Fitted
+from leapts.forecasting.predictor import Predictor
 from leapts.messages import quoted
 from leapts.model.build import build_model
 from leapts.persistence.model_card import model_card
@@ -43,7 +44,7 @@ SCHEMA = 2
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 
 
-def save(fitted: Fitted, params: dict[str, Any], path: Path) -> None:
+def save(fitted: Predictor, params: dict[str, Any], path: Path) -> None:
     """Write a fitted model, instead of the model that may be there.
 
     Raises:
@@ -67,7 +68,7 @@ def save(fitted: Fitted, params: dict[str, Any], path: Path) -> None:
             "stamps": str(tail.first.dtype),
         },
         "report": fitted.report.to_dict(),
-        "picks": [asdict(pick) for pick in fitted.picks],
+        "auto_config": [asdict(one) for one in fitted.auto_config],
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
     }
     config["sha256"] = _digest(config)
@@ -107,7 +108,7 @@ def _is_model(path: Path) -> bool:
     return names <= {CONFIG, WEIGHTS, CARD} and isinstance(config, dict) and "weights_sha256" in config
 
 
-def load(path: Path) -> tuple[Fitted, dict[str, Any]]:
+def load(path: Path) -> tuple[Predictor, dict[str, Any]]:
     """Read a fitted model and the options it was made with.
 
     Raises:
@@ -151,7 +152,7 @@ def _digest(config: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
-def _tensors(fitted: Fitted) -> dict[str, Tensor]:
+def _tensors(fitted: Predictor) -> dict[str, Tensor]:
     tensors = {f"model.{name}": value for name, value in fitted.model.state_dict().items()}
     tensors |= {"scaler.mean": fitted.scaler.mean, "scaler.deviation": fitted.scaler.std}
     tensors |= {"tail.values": fitted.tail.values, "tail.offsets": fitted.tail.offsets}
@@ -163,7 +164,7 @@ def _tensors(fitted: Fitted) -> dict[str, Tensor]:
     return tensors
 
 
-def _fitted(contents: Contents, tensors: dict[str, Tensor]) -> Fitted:
+def _fitted(contents: Contents, tensors: dict[str, Tensor]) -> Predictor:
     config, data, clusters = ModelConfig(**contents.model), contents.data, contents.clusters
     require_shapes(tensors, config, contents)
     require_numbers(tensors, config.input_size)
@@ -172,7 +173,7 @@ def _fitted(contents: Contents, tensors: dict[str, Tensor]) -> Fitted:
     scores = _under("scores.", tensors)
     first: np.ndarray[Any, Any] = tensors["tail.first"].numpy()
     skipped = tensors.get("tail.skipped")
-    return Fitted(
+    return Predictor(
         config=config,
         training=TrainingConfig(**contents.training),
         model=model,
@@ -190,7 +191,7 @@ def _fitted(contents: Contents, tensors: dict[str, Tensor]) -> Fitted:
         ),
         pad_short=contents.pad_short,
         report=TrainingReport.from_dict(contents.report),
-        picks=contents.picks,
+        auto_config=AutoConfig(contents.auto_config),
         scores=ConformalScores.from_tensors(scores) if scores else None,
     )
 

@@ -20,7 +20,7 @@ from leapts.data.frequency import parse_frequency
 from leapts.data.panel import FrameStyle
 from leapts.data.timezone import is_timezone
 from leapts.errors import ModelFileError
-from leapts.forecasting.auto_config import Pick
+from leapts.forecasting.auto_config import AutoOption
 from leapts.messages import quoted
 from leapts.model.build import build_model
 
@@ -62,7 +62,7 @@ class Contents(BaseModel):
     pad_short: bool
     data: DataPart
     report: dict[str, Any]
-    picks: tuple[Pick, ...]
+    auto_config: tuple[AutoOption, ...]
     weights_sha256: str
 
 
@@ -121,16 +121,19 @@ def laid_out(config: Mapping[str, Any]) -> bytes:
     return json.dumps(config, indent=1, ensure_ascii=False).encode()
 
 
-_RENAMED_OPTIONS = {"variate_identity": "series_embedding"}
+_RENAMED_OPTIONS = {"variate_identity": "series_embedding", "teachers": "distill_from"}
 
 
 def with_current_names(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration with the options that have been renamed since it was written under their current names."""
-    model = {_RENAMED_OPTIONS.get(name, name): value for name, value in config["model"].items()}
-    given = config["params"].get("model")
-    if given is not None:
-        given = {_RENAMED_OPTIONS.get(name, name): value for name, value in given.items()}
-    return {**config, "model": model, "params": {**config["params"], "model": given}}
+
+    def renamed(options: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        return None if options is None else {_RENAMED_OPTIONS.get(name, name): value for name, value in options.items()}
+
+    params = {**config["params"], **{part: renamed(config["params"].get(part)) for part in ("model", "training")}}
+    parts = {part: renamed(config[part]) for part in ("model", "training")}
+    picks = [{"option": one["name"], "value": one["value"], "reason": one["reason"]} for one in config.get("picks", ())]
+    return {"auto_config": picks, **config, **parts, "params": params}
 
 
 def require_shapes(tensors: Mapping[str, Tensor], config: ModelConfig, contents: Contents) -> None:

@@ -16,8 +16,9 @@ from leapts.data.panel import Panel
 from leapts.data.validation import require_length
 from leapts.errors import ConfigError, DataError
 from leapts.forecasting import LeapTS
+from leapts.forecasting.forecast import Forecast
 from leapts.forecasting.intervals import Level
-from leapts.forecasting.predictor import Fitted, PanelForecast
+from leapts.forecasting.predictor import Predictor
 from leapts.model.network import GatedFusion
 from leapts.model.scales import SCALE_NAMES
 
@@ -44,7 +45,7 @@ class Cutoff:
 
     after: int
     rows: Integers
-    forecast: PanelForecast
+    forecast: Forecast
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,7 +112,7 @@ class ReportContents:
     widths: dict[Level, Floats]
 
     @property
-    def fitted(self) -> Fitted:
+    def fitted(self) -> Predictor:
         """Return the result of the fit."""
         return self.model.fitted_
 
@@ -198,7 +199,7 @@ def collect(
     for name, value in (("cutoffs", cutoffs), ("step_size", step), ("max_series", max_series)):
         if value is not None and value < 1:
             raise ConfigError(f"{name}={value}: the value must be at least 1")
-    every = fitted.accepted(model.read(data))
+    every = fitted.require_usable(model.read(data))
     names = tuple(every.series[:max_series] if series is None else dict.fromkeys(series))
     if not names:
         raise ConfigError("series=[] shows no series; name some, or leave series= out to show the first ones")
@@ -209,13 +210,13 @@ def collect(
     complete = [h + step * number for number in reversed(range(count - 1))]
     taken = _forecast_cutoffs(fitted, source, names, [*complete, 0])
     shown = min(max(fitted.config.input_size, 2 * h), 4 * h)
-    used, groups = np.unique(fitted.score_groups(panel).numpy(), return_inverse=True)
+    used, groups = np.unique(fitted.scaling(panel)[1].numpy(), return_inverse=True)
     return ReportContents(
         model=model,
         panel=panel.tail(shown + taken[0].after),
         cutoffs=taken,
         unseen=_unseen(fitted, panel.tail(taken[0].after + 1)),
-        held_out=int({pick.name: pick.value for pick in model.picked_}.get("val_size", model.val_size or 0)),
+        held_out=int({one.option: one.value for one in model.auto_config_}.get("val_size", model.val_size or 0)),
         left_out=len(every) - len(panel),
         groups=groups,
         widths=_widths(fitted, level, used),
@@ -280,7 +281,7 @@ def _scored(contents: ReportContents) -> Iterator[_Scored]:
 
 
 def _forecast_cutoffs(
-    fitted: Fitted, panel: Panel, shown: tuple[str | int, ...], afters: Sequence[int]
+    fitted: Predictor, panel: Panel, shown: tuple[str | int, ...], afters: Sequence[int]
 ) -> tuple[Cutoff, ...]:
     """Forecast from each cutoff the series with enough history before it."""
     index = {name: number for number, name in enumerate(shown)}
@@ -292,7 +293,8 @@ def _forecast_cutoffs(
             continue
         some = panel if enough.all() else panel.select([panel.series[place] for place in np.flatnonzero(enough)])
         known = some.without_lookahead().head(-after) if after else some
-        forecast = _select(fitted.forecast(known, "leaps"), index)
+        forecast = fitted.predict(fitted.windows(known), "leaps")
+        forecast = forecast.select([name for name in forecast.panel.series if name in index])
         rows = np.array([index[name] for name in forecast.panel.series], dtype=np.int64)
         taken.append(Cutoff(after=after, rows=rows, forecast=forecast))
     if not taken:
@@ -301,25 +303,7 @@ def _forecast_cutoffs(
     return tuple(taken)
 
 
-def _select(forecast: PanelForecast, wanted: dict[str | int, int]) -> PanelForecast:
-    """Keep the forecasts of the wanted series."""
-    keep = torch.tensor([number for number, name in enumerate(forecast.panel.series) if name in wanted])
-    if len(keep) == len(forecast.panel):
-        return forecast
-
-    def some(values: Tensor) -> Tensor:
-        return values.index_select(0, keep)
-
-    return PanelForecast(
-        panel=forecast.panel.select([forecast.panel.series[number] for number in keep.tolist()]),
-        values=some(forecast.values),
-        coarse=None if forecast.coarse is None else some(forecast.coarse),
-        scale=some(forecast.scale),
-        trace=None if forecast.trace is None else forecast.trace.arranged(some),
-    )
-
-
-def _unseen(fitted: Fitted, panel: Panel) -> Integers:
+def _unseen(fitted: Predictor, panel: Panel) -> Integers:
     """Count the steps of each series after the end of its training data.
 
     The count is negative for a series that ends before its training data does.
@@ -338,7 +322,7 @@ def _unseen(fitted: Fitted, panel: Panel) -> Integers:
     return unseen
 
 
-def _widths(fitted: Fitted, level: Sequence[Level], groups: Integers) -> dict[Level, Floats]:
+def _widths(fitted: Predictor, level: Sequence[Level], groups: Integers) -> dict[Level, Floats]:
     if (scores := fitted.scores) is None:
         return {}
     return {one: _array(scores.half_widths(one))[groups] for one in sorted(level) if scores.allow(one)}

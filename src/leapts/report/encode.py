@@ -164,7 +164,7 @@ def _series(contents: ReportContents, clocks: list[list[int]]) -> list[dict[str,
     starts, values = panel.offsets.numpy(), panel.values.double().numpy()
     timestamps = _wall_clock(panel.timestamps(), panel.timezone)
     ahead = _wall_clock(panel.future_timestamps(contents.fitted.config.h), panel.timezone)
-    spreads = contents.fitted.scaler_for(panel).std.tolist()
+    spreads = contents.fitted.scaling(panel)[0].std.tolist()
     known_clocks: dict[tuple[int, ...], int] = {}
     grids, records = [], []
     for row, name in enumerate(panel.series):
@@ -249,7 +249,7 @@ def _model(contents: ReportContents) -> dict[str, Any]:
             "losses": [[step, _short(loss, 4)] for step, loss in report.losses],
             "validations": [[step, _short(score, 4)] for step, score in report.validations],
         },
-        "autoConfig": [[pick.name, str(pick.value), pick.reason] for pick in fitted.picks],
+        "autoConfig": [[one.option, str(one.value), one.reason] for one in fitted.auto_config],
         "options": [
             ["scheduling", config.scheduling.kind],
             ["state", config.state.kind],

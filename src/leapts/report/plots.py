@@ -135,7 +135,7 @@ def plot_states(trace: ScheduleTrace, row: int = 0, *, ax: "Axes | None" = None)
     """How the latent state of one forecast moves from leap to leap, a line of cells for each of its dimensions.
 
     Args:
-        trace: Recorded with states: `model.fitted_.forecast(panel, record="states").trace`.
+        trace: Recorded with states: `model.predictor_.predict(windows, "states").trace`.
         row: Which forecast.
         ax: Where to draw.
 

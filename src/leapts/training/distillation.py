@@ -59,7 +59,7 @@ def train_with_distillation(
         WorkerLostError: When one of the other processes is gone.
     """
     alike = partial(train, validation=validation, has_gaps=has_gaps, workers=workers)
-    total = config.max_steps * (config.teachers + LONGER if config.teachers else 1)
+    total = config.max_steps * (config.distill_from + LONGER if config.distill_from else 1)
     teachers: list[LeapTSModel] = []
     for number, own in enumerate(teacher_configs(config), 1):
         teacher = make(own.random_seed)
@@ -80,8 +80,8 @@ def train_with_distillation(
 
 def teacher_configs(config: TrainingConfig) -> list[TrainingConfig]:
     """How each teacher learns: untaught, and from a seed of its own."""
-    seeds = [seed_for(config.random_seed, "teacher", number) for number in range(config.teachers)]
-    return [config.model_copy(update={"teachers": 0, "random_seed": seed}) for seed in seeds]
+    seeds = [seed_for(config.random_seed, "teacher", number) for number in range(config.distill_from)]
+    return [config.model_copy(update={"distill_from": 0, "random_seed": seed}) for seed in seeds]
 
 
 def _counted_on(progress: Progress, before: int, total: int) -> Progress:
@@ -99,7 +99,7 @@ class DistillationWindows:
 
         Args:
             windows: What came.
-            teachers: Fitted models of the same look-back and horizon.
+            teachers: Predictor models of the same look-back and horizon.
             share: How much of a future is theirs: 0 for nothing, 1 for all of it. What is unknown stays so.
         """
         self.windows = windows

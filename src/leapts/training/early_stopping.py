@@ -18,6 +18,15 @@ class TrainingReport:
     stopped_early: bool = False
     losses: list[tuple[int, float]] = field(default_factory=list)  # step, mean loss since the look before
     validations: list[tuple[int, float]] = field(default_factory=list)  # step, mean absolute error
+    naive_mae: float | None = None  # of the seasonal naive forecast on the same validation windows
+
+    @property
+    def quality(self) -> str:
+        """Describe the validation error beside that of the seasonal naive forecast; empty without validation."""
+        if self.best_validation is None:
+            return ""
+        naive = "" if self.naive_mae is None else f", seasonal naive {self.naive_mae:.3g}"
+        return f"validation MAE {self.best_validation:.3g} (scaled){naive}"
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TrainingReport":

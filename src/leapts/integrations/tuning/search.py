@@ -111,7 +111,7 @@ def tune(
     if trials < 1:
         raise ConfigError(f"trials={trials}: the number of trials must be at least 1")
     panel = model.read(df)
-    space = Space.of(model.checked(), panel)
+    space = Space.of(model, panel)
     with _quiet(optuna), _storage(optuna, study) as storage:
         search = _Search(optuna, _opened(optuna, storage, study, space), space)
         search.run(engine or LocalEngine(progress), panel, trials, on_trial)

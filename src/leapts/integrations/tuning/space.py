@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError
 from leapts.forecasting import LeapTS
-from leapts.forecasting.auto_config import Picked, pick_options
+from leapts.forecasting.auto_config import FitPlan, plan_fit
 
 if TYPE_CHECKING:
     import optuna
@@ -34,16 +34,9 @@ class Space:
         Raises:
             ConfigError: When all options are given, or no steps can be held out for validation.
         """
-        given = dict(model.model or {})
-        picked = pick_options(
-            panel,
-            model.h,
-            input_size=model.input_size,
-            val_size=model.val_size,
-            model=given,
-            training={},
-            pad_short=model.pad_short,
-        )
+        config = model.fit_config()
+        given = config.model
+        picked = plan_fit(panel, config)
         if picked.val_size == 0:
             raise ConfigError(
                 f"val_size=0: tuning needs held-out steps; use longer series, or val_size= of at least {model.h}"
@@ -95,7 +88,7 @@ class Space:
         return LeapTS(**params)
 
 
-def _lookbacks(picked: Picked, panel: Panel, h: int) -> tuple[int, ...]:
+def _lookbacks(picked: FitPlan, panel: Panel, h: int) -> tuple[int, ...]:
     """Return half to four times the default look-back, as far as the shortest series allows."""
     usual = picked.model.input_size
     room = (int(panel.lengths.min()) - picked.val_size - h) // 2
