@@ -42,7 +42,7 @@ def test_interrupted_search_names_the_study(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("leapts.forecasting.estimator.fit_panel", interrupt)
+    monkeypatch.setattr("leapts.forecasting.estimator.fit", interrupt)
     result = leapts("tune", data, *FEW, "--study", tmp_path / "s.db")
     assert result.code == 130
     assert "run the same command to continue" in result.error_line

@@ -125,7 +125,7 @@ class LeapTS(Params):
         """
         if resume and checkpoint_dir is None:
             raise ConfigError("resume=True needs checkpoint_dir: the folder of the interrupted fit")
-        panel = self._read(df)
+        panel = self._input(df)
         with progress_bar(progress) as shown:
             self._predictor = fit(
                 panel,
@@ -180,7 +180,7 @@ class LeapTS(Params):
             A frame of the same kind as the input, with a row for each series and step; with the trace, both.
         """
         predictor, levels, shares = self.predictor_, as_list("level", level), as_list("quantiles", quantiles)
-        panel = predictor.tail if df is None else self.read(df)
+        panel = predictor.tail if df is None else self._input(df, predictor.tail.freq)
         forecast = predictor.predict(predictor.windows(panel), "leaps" if return_trace else "nothing")
         frame = forecast.to_frame(levels, shares, self.alias)
         return (frame, forecast.to_trace()) if return_trace else frame
@@ -245,7 +245,7 @@ class LeapTS(Params):
         config, levels = self.fit_config(), as_list("level", level) or []
         step = config.h if step_size is None else _whole("step_size", step_size)
         plan = Backtest(config, _whole("n_windows", n_windows), step, levels, refit=refit)
-        panel = self._read(df).without_lookahead()
+        panel = self._input(df).without_lookahead()
         with progress_bar(progress) as shown:
 
             def fit_known(known: Panel) -> Predictor:
@@ -273,7 +273,7 @@ class LeapTS(Params):
             progress: As for `fit`.
         """
         steps = None if max_steps is None else _whole("max_steps", max_steps)
-        panel, val_size = self.read(df), self.fit_config().val_size
+        panel, val_size = self._input(df, self.predictor_.tail.freq), self.fit_config().val_size
         with progress_bar(progress) as shown:
             self._predictor = update(self.predictor_, panel, val_size=val_size, max_steps=steps, progress=shown)
         return self
@@ -287,7 +287,7 @@ class LeapTS(Params):
                 one window of each of its series.
         """
         predictor = self.predictor_
-        panel = self.read(df).without_lookahead()
+        panel = self._input(df, predictor.tail.freq).without_lookahead()
         predictor.require_frequency(panel)
         self._predictor = replace(predictor, scores=calibration_scores(predictor, predictor.require_usable(panel)))
         return self
@@ -319,8 +319,7 @@ class LeapTS(Params):
         Args:
             df: As for `fit`; a panel is returned unchanged.
         """
-        freq = self._predictor.tail.freq if hasattr(self, "_predictor") else None
-        return self._read(df, freq=freq)
+        return self._panel(df, self._predictor.tail.freq if hasattr(self, "_predictor") else None)
 
     @property
     def predictor_(self) -> Predictor:
@@ -366,13 +365,18 @@ class LeapTS(Params):
     def _keep(self, predictor: Predictor) -> None:
         self._predictor = predictor
 
-    def _read(self, df: Any, *, freq: str | int | None = None) -> Panel:
+    def _panel(self, df: Any, freq: str | int | None) -> Panel:
         if isinstance(df, Panel):
             return df
         panel = read_panel(df, self.read_options(freq))
         if self.alias == panel.style.time_col:  # which may have been found by another name than `time_col`
             raise ConfigError(f"alias={self.alias!r} is the name of another column; choose another")
-        if panel.unused:
+        return panel
+
+    def _input(self, df: Any, freq: str | int | None = None) -> Panel:
+        """Read the data a method was called with, and warn about columns that are not used."""
+        panel = self._panel(df, freq)
+        if panel is not df and panel.unused:
             warnings.warn(f"columns not used: {listed(panel.unused)}", UserWarning, stacklevel=4)
         return panel
 

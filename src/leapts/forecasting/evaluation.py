@@ -1,27 +1,19 @@
 """Scores of the forecasts in a long frame, series by series and overall."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from utilsforecast import losses
 
 from leapts.errors import ConfigError, DataError
-from leapts.forecasting.metrics import (
-    FloatArray,
-    IntArray,
-    absolute_error,
-    naive_scale,
-    over_scale,
-    owa,
-    percentage,
-    squared_error,
-    symmetric_percentage,
-)
+from leapts.forecasting.metrics import FloatArray, IntArray, naive_scale, over_scale, owa
 from leapts.messages import listed, quoted
 
 MetricName = Literal["mse", "mae", "rmse", "smape", "mape", "mase", "owa"]
@@ -97,6 +89,16 @@ def evaluate(
     )
 
 
+# Errors that utilsforecast computes, and the factor to our units. MASE with its history, and OWA, are computed here.
+_LOSSES = {
+    "mse": (losses.mse, 1.0),
+    "mae": (losses.mae, 1.0),
+    "rmse": (losses.rmse, 1.0),
+    "smape": (losses.smape, 200.0),
+    "mape": (losses.mape, 100.0),
+}
+
+
 @dataclass(frozen=True)
 class _SeriesScores:
     """One model's scores for each series, and which series count in the overall mean."""
@@ -108,25 +110,13 @@ class _SeriesScores:
     def of(
         cls, actual: FloatArray, forecast: FloatArray, codes: IntArray, count: int, scale: FloatArray | None
     ) -> "_SeriesScores":
-        rows = np.bincount(codes, minlength=count)
-
-        def mean(term: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-            return np.bincount(codes, weights=term(actual, forecast), minlength=count) / rows
-
-        nonzero = actual != 0
-        nonzero_rows = np.bincount(codes[nonzero], minlength=count)
-        percentages = np.bincount(
-            codes[nonzero], weights=percentage(actual[nonzero], forecast[nonzero]), minlength=count
-        )
-        by_metric = {
-            "mse": mean(squared_error),
-            "mae": mean(absolute_error),
-            "smape": mean(symmetric_percentage),
-            "mape": np.divide(percentages, nonzero_rows, out=np.full(count, np.inf), where=nonzero_rows > 0),
-        }
-        by_metric["rmse"] = np.sqrt(by_metric["mse"])
-        counted = {name: np.ones(count, dtype=np.bool_) for name in by_metric}
-        counted["mape"] = nonzero_rows > 0
+        frame = pd.DataFrame({"unique_id": codes, "y": actual, "model": forecast})
+        by_metric = {}
+        for name, (loss, factor) in _LOSSES.items():
+            scored = frame[actual != 0] if name == "mape" else frame  # a percentage of zero is undefined
+            found = loss(scored, ["model"]).set_index("unique_id")["model"].reindex(range(count), fill_value=np.inf)
+            by_metric[name] = factor * found.to_numpy()
+        counted = {name: np.isfinite(values) | (name != "mape") for name, values in by_metric.items()}
         if scale is not None:
             by_metric["mase"] = over_scale(by_metric["mae"], scale)
             counted["mase"] = scale > 0

@@ -15,12 +15,12 @@ ROUNDING = 1e-12  # what is below this share of a series' values is rounding noi
 
 def mse(actual: Values, forecast: Values) -> float:
     """Mean squared error."""
-    return float(squared_error(*_pair(actual, forecast)).mean())
+    return float(np.square(np.subtract(*_pair(actual, forecast))).mean())
 
 
 def mae(actual: Values, forecast: Values) -> float:
     """Mean absolute error."""
-    return float(absolute_error(*_pair(actual, forecast)).mean())
+    return float(np.abs(np.subtract(*_pair(actual, forecast))).mean())
 
 
 def rmse(actual: Values, forecast: Values) -> float:
@@ -30,14 +30,15 @@ def rmse(actual: Values, forecast: Values) -> float:
 
 def smape(actual: Values, forecast: Values) -> float:
     """Symmetric mean absolute percentage error, from 0 to 200: `200 |y - f| / (|y| + |f|)`, where 0 / 0 = 0."""
-    return float(symmetric_percentage(*_pair(actual, forecast)).mean())
+    y, f = _pair(actual, forecast)
+    return float(200 * over_scale(np.abs(y - f), np.abs(y) + np.abs(f)).mean())
 
 
 def mape(actual: Values, forecast: Values) -> float:
     """Mean absolute percentage error over the actuals that are not zero; `inf` when all are."""
     y, f = _pair(actual, forecast)
     nonzero = y != 0
-    return float(percentage(y[nonzero], f[nonzero]).mean()) if nonzero.any() else float("inf")
+    return float(100 * np.abs(1 - f[nonzero] / y[nonzero]).mean()) if nonzero.any() else float("inf")
 
 
 def mase(actual: Values, forecast: Values, insample_scale: Values) -> float:
@@ -60,7 +61,7 @@ def mase(actual: Values, forecast: Values, insample_scale: Values) -> float:
         )
     if not (np.isfinite(scale) & (scale >= 0)).all():
         raise DataError("an in-sample scale is negative or not a number; compute the scales with naive_scale")
-    return float(over_scale(absolute_error(y, f).mean(axis=-1), scale).mean())
+    return float(over_scale(np.abs(y - f).mean(axis=-1), scale).mean())
 
 
 def owa(smape: float, mase: float, naive2_smape: float, naive2_mase: float) -> float:
@@ -105,26 +106,6 @@ def naive_scale(values: Values, offsets: Values, season: int) -> FloatArray:
     scale = totals / np.maximum(lengths - season, 1)
     size = np.bincount(owner, weights=np.abs(x), minlength=lengths.size) / np.maximum(lengths, 1)
     return np.where(scale > ROUNDING * size, scale, 0.0)
-
-
-def squared_error(actual: FloatArray, forecast: FloatArray) -> FloatArray:
-    """The term of MSE."""
-    return np.square(actual - forecast)
-
-
-def absolute_error(actual: FloatArray, forecast: FloatArray) -> FloatArray:
-    """The term of MAE."""
-    return np.abs(actual - forecast)
-
-
-def symmetric_percentage(actual: FloatArray, forecast: FloatArray) -> FloatArray:
-    """The term of SMAPE."""
-    return 200 * over_scale(np.abs(actual - forecast), np.abs(actual) + np.abs(forecast))
-
-
-def percentage(actual: FloatArray, forecast: FloatArray) -> FloatArray:
-    """The term of MAPE, for actuals that are not zero."""
-    return 100 * np.abs(actual - forecast) / np.abs(actual)
 
 
 def over_scale(error: FloatArray, scale: FloatArray) -> FloatArray:

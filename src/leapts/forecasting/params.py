@@ -17,6 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _READ_OPTIONS = ("id_col", "time_col", "target_col", "layout", "freq", "fill", "duplicates")
+_TRAINING_OPTIONS = ("max_steps", "batch_size", "learning_rate", "random_seed")
 _FIT_OPTIONS = ("h", "input_size", "val_size", "pad_short", "alias")
 
 # Names people type, by the name they have here.
@@ -134,8 +135,10 @@ class Params:
         Raises:
             ConfigError: When an option is impossible.
         """
-        params = self.get_params()
-        params |= self.fit_config().model_dump(include=set(_FIT_OPTIONS))
+        params, config = self.get_params(), self.fit_config()
+        training = TrainingConfig(**config.training)
+        params |= {name: getattr(training, name) for name in _TRAINING_OPTIONS if params[name] is not None}
+        params |= config.model_dump(include=set(_FIT_OPTIONS))
         params |= self.read_options().model_dump(include=set(_READ_OPTIONS))
         params |= {name: given_options(name, params[name]) or None for name in ("model", "training")}
         plain: dict[str, Any] = to_jsonable_python(params, fallback=lambda number: number.item())
