@@ -49,7 +49,7 @@ def test_defaults_are_the_papers_model() -> None:
         ({"temporal_clip": (0.9, 0.1)}, ["temporal_clip", "(0.9, 0.1)"]),
         ({"mixing": {"kind": "mlp"}}, ["mixing needs n_series"]),
         ({"series_embedding": True}, ["series_embedding needs n_series"]),
-        ({"n_series": 2, "state": {"kind": "cde", "clusters": 3}}, ["state.clusters is 3", "only 2 variates"]),
+        ({"n_series": 2, "state": {"kind": "cde", "clusters": 3}}, ["state.clusters is 3", "only 2 series"]),
     ],
 )
 def test_impossible_options_are_refused_by_name(options: dict[str, Any], words: list[str]) -> None:

@@ -21,10 +21,8 @@ from leapts.registration import SCHEDULERS, STATE_CELLS, Registry
 
 Size = Annotated[int, Field(ge=1)]
 
-# What is taken out of a window before it is looked at: its mean and spread, its last value and spread, its last value
-# alone, or nothing.
+# What is removed from a window: its mean and spread, its last value and spread, its last value alone, or nothing.
 NormalizationName = Literal["mean", "last", "shift", "none"]
-
 
 Layout = Literal["auto", "long", "wide"]
 Duplicates = Literal["error", "first", "last"]
@@ -89,8 +87,7 @@ class ReadOptions(RootOptions):
     time_col: str = Field(default="ds", description="column of timestamps")
     target_col: str = Field(default="y", description="column of values, in a long table")
     layout: Layout = Field(
-        default="auto",
-        description="one row for each series and timestamp (long), or one column for each series (wide)",
+        default="auto", description="one row for each series and timestamp (long), or one column for each series (wide)"
     )
     freq: Annotated[str | int | None, BeforeValidator(_valid_freq)] = Field(
         default=None, description="frequency: a pandas alias or a whole number; by default inferred from the data"
@@ -104,17 +101,15 @@ class ReadOptions(RootOptions):
         default="error", description="which of several rows with the same series and timestamp to keep"
     )
     time: TimeAxis = Field(
-        default="calendar",
-        description="use the timestamps (calendar), or number the rows of each series 1, 2, 3 ... (row)",
+        default="calendar", description="use the timestamps (calendar), or number the rows of each series (row)"
     )
     max_values: int | None = Field(
-        default=None,
-        description="limit on the values after imputation; by default in proportion to the data",
+        default=None, description="limit on the values after imputation; by default in proportion to the data"
     )
 
     @property
     def asked(self) -> str:
-        """How an error message proposes another option; a fitted model keeps its own."""
+        """Verb for an error message that proposes another option; a fitted model keeps its own."""
         return "fit the model with" if self.is_fitted else "pass"
 
     @model_validator(mode="after")
@@ -128,20 +123,20 @@ class ReadOptions(RootOptions):
 
 
 class MlpMixing(Options):
-    """Variates exchange through an MLP over all of them. Cost: 2 x variates x rank for each latent number."""
+    """Mixing by an MLP over all series. Cost: 2 x series x rank for each latent number."""
 
     kind: Literal["mlp"] = "mlp"
-    rank: Size | None = Field(default=None, description="width of the exchange; by default all variates, at most 64")
+    rank: Size | None = Field(default=None, description="width of the MLP; by default the number of series, at most 64")
 
 
 class PooledMixing(Options):
-    """Variates exchange through their mean: linear in their number, indifferent to their order."""
+    """Mixing by the mean of all series: linear in their number, independent of their order."""
 
     kind: Literal["pooled"] = "pooled"
 
 
 class NoMixing(Options):
-    """Every variate for itself."""
+    """No mixing: the model is univariate (channel independent)."""
 
     kind: Literal["none"] = "none"
 
@@ -202,7 +197,7 @@ class ControlledState(StateOptions):
     kind: Literal["cde"] = "cde"
     field: Literal["factored", "full"] = "factored"
     rank: Size | None = Field(default=None, description="of the factored field; by default the hidden size")
-    clusters: Size = Field(default=1, description="groups of variates, each with a vector field of its own")
+    clusters: Size = Field(default=1, description="groups of series, each with its own vector field")
 
 
 class RecurrentState(StateOptions):
@@ -244,14 +239,12 @@ class ModelConfig(RootOptions):
     renamed: ClassVar[Mapping[str, str]] = {"variate_identity": "series_embedding"}
     h: Size = Field(description="steps to forecast")
     input_size: Size = Field(description="steps of history used for a forecast")
-    n_series: Size | None = Field(
-        default=None, description="variates forecast together; none: any number, each for itself"
-    )
+    n_series: Size | None = Field(default=None, description="series forecast together; by default univariate")
     hidden_size: Annotated[int, Field(ge=1, le=256)] = 64
     encoder_layers: Annotated[int, Field(ge=1, le=4)] = 2
     head_layers: Annotated[int, Field(ge=1, le=4)] = 1
     normalization: NormalizationName = "mean"
-    series_embedding: bool = Field(default=False, description="a learned vector for each variate")
+    series_embedding: bool = Field(default=False, description="a learned vector for each series")
     mixing: Mixing = NoMixing()
     scheduling: Scheduling = HierarchicalScheduling()
     state: State = ControlledState()
@@ -262,7 +255,7 @@ class ModelConfig(RootOptions):
 
     @property
     def clusters(self) -> int:
-        """Groups of variates with dynamics of their own."""
+        """Number of groups of series, each with its own vector field."""
         return self.state.clusters if isinstance(self.state, ControlledState) else 1
 
     @model_validator(mode="after")
@@ -270,19 +263,16 @@ class ModelConfig(RootOptions):
         if self.temporal_clip[0] > self.temporal_clip[1]:
             raise ValueError(f"temporal_clip is (lowest, highest), not {self.temporal_clip}")
         clusters = self.clusters
-        tells_apart = [
-            name
-            for name, used in {
-                "mixing": self.mixing.kind != "none",
-                "series_embedding": self.series_embedding,
-                "state.clusters": clusters > 1,
-            }.items()
-            if used
-        ]
-        if tells_apart and self.n_series is None:
-            raise ValueError(f"{', '.join(tells_apart)} needs n_series: how many variates are forecast together")
+        by_series = {
+            "mixing": self.mixing.kind != "none",
+            "series_embedding": self.series_embedding,
+            "state.clusters": clusters > 1,
+        }
+        if self.n_series is None and any(by_series.values()):
+            used = ", ".join(name for name, is_used in by_series.items() if is_used)
+            raise ValueError(f"{used} needs n_series: the number of series that are forecast together")
         if self.n_series is not None and clusters > self.n_series:
-            raise ValueError(f"state.clusters is {clusters}, but there are only {self.n_series} variates to group")
+            raise ValueError(f"state.clusters is {clusters}, but there are only {self.n_series} series to group")
         return self
 
     @classmethod
@@ -291,7 +281,7 @@ class ModelConfig(RootOptions):
         return cls(**_parsed(tomllib.loads, text, "TOML"))
 
     def to_toml(self) -> str:
-        """Options as TOML; what is unset is left out."""
+        """Convert options to TOML, without those that are None."""
         return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
 
     @classmethod
@@ -300,7 +290,7 @@ class ModelConfig(RootOptions):
         return cls(**_parsed(json.loads, text, "JSON"))
 
     def to_json(self) -> str:
-        """Options as JSON."""
+        """Convert options to JSON."""
         return self.model_dump_json(indent=2)
 
 
@@ -334,9 +324,7 @@ class FitConfig(RootOptions):
     val_size: Annotated[int, Field(ge=0)] | None = Field(
         default=None, description="steps at the end of each series held out for validation and calibration; 0: none"
     )
-    pad_short: bool = Field(
-        default=False, description="accept series shorter than a window, padded with their first value"
-    )
+    pad_short: bool = Field(default=False, description="pad series shorter than a window with their first value")
     alias: str = Field(default="LeapTS", description="name of the column of forecasts")
     model: Mapping[str, Any] = Field(default={}, description="options of ModelConfig, by name")
     training: Mapping[str, Any] = Field(default={}, description="options of TrainingConfig, by name")
@@ -348,11 +336,7 @@ class FitConfig(RootOptions):
 
 
 def require_val_size(val_size: int | None, h: int) -> None:
-    """Refuse held-out steps that are too few for one window.
-
-    Raises:
-        ValueError: With the fewest steps that are enough.
-    """
+    """Refuse held-out steps that are too few for one window, with a ValueError."""
     if val_size and val_size < h:
         raise ValueError(f"val_size={val_size}: must be at least the horizon {h}, or 0 for no validation")
 

@@ -16,7 +16,7 @@ from leapts.forecasting.baselines import Baseline
 from leapts.forecasting.cross_validation import coverage_reached, steps_after_cutoffs
 from leapts.forecasting.estimator import LeapTS
 from leapts.forecasting.evaluation import evaluate
-from leapts.forecasting.intervals import Level, column_names
+from leapts.forecasting.intervals import Level, interval_bounds
 from leapts.forecasting.trace_frame import CUTOFF
 from leapts.training.loop import Progress
 
@@ -124,7 +124,7 @@ def compare(
 def _require_distinct(model: LeapTS, panel: Panel, baselines: Sequence[Baseline], level: Sequence[Level]) -> None:
     style = panel.style
     names = [style.id_col, style.time_col, style.target_col, CUTOFF, model.alias, coarse_name(model.alias)]
-    names += column_names(level, model.alias)
+    names += [bound.column for bound in interval_bounds(level, model.alias)]
     for baseline in baselines:
         if baseline.name in names:
             raise ConfigError(f"the baseline {baseline.name!r} has the name of another column; rename one of them")

@@ -1,12 +1,10 @@
-"""Split-conformal intervals: how far held-out forecasts were off says how wide an interval has to be.
+"""Split-conformal prediction intervals: errors on held-out windows set the width of an interval.
 
-Scores are absolute residuals in units of their series' scale, so that series of different sizes can share them, kept
-for each step of the horizon. They are pooled over all windows, or kept apart by group: one group for each series, where
-every series has windows enough (`enough_for_own_groups`).
+Scores are absolute residuals in standard deviations of their series, for each step of the horizon. All series share
+them, or each series is a group of its own where all have enough held-out windows (`enough_for_own_groups`).
 
-The interval of level L around a point forecast reaches to the k-th smallest of n scores, k = ceil((n + 1) L). A new
-residual that is exchangeable with the held-out ones then lies inside with probability at least L, and at most
-L + 1 / (n + 1) when there are no ties.
+The interval of level L reaches to the k-th smallest of n scores, k = ceil((n + 1) L). A new residual that is
+exchangeable with the held-out ones then lies inside with probability at least L.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,27 +31,20 @@ _DIGITS = 11  # of a quantile
 
 @dataclass(frozen=True)
 class Bound:
-    """One side of an interval, and the column it goes to.
+    """One side of an interval, and its column."""
 
-    Attributes:
-        column: `LeapTS-lo-80`.
-        level: How much the interval covers, in percent; 0 for the point forecast itself.
-        side: -1 for the lower bound, 1 for the upper one.
-    """
-
-    column: str
-    level: Level
-    side: Literal[-1, 1]
+    column: str  # LeapTS-lo-80
+    level: Level  # in percent; 0 for the point forecast itself
+    side: Literal[-1, 1]  # -1 for the lower bound, 1 for the upper one
 
 
 @dataclass(frozen=True, eq=False)
 class ConformalScores:
-    """What held-out forecasts were off by, sorted, for each group and step of the horizon.
+    """Absolute errors of held-out forecasts, sorted, for each group and step of the horizon.
 
     Attributes:
-        scores: Absolute residuals in units of scale: the windows of the first group, then those of the next, rising
-            along the windows of each.
-        counts: How many windows each group has.
+        scores: Absolute residuals in units of scale: group after group, ascending within each group.
+        counts: Number of windows in each group.
     """
 
     scores: Float32[Tensor, "windows h"]
@@ -69,14 +60,14 @@ class ConformalScores:
         limit: int = WINDOWS_PER_GROUP,
         seed: int = 0,
     ) -> "ConformalScores":
-        """Collects the scores of held-out windows.
+        """Compute the scores of held-out windows.
 
         Args:
-            residuals: What each window's forecast was off by, in original units.
-            scale: The scale of the series each window belongs to.
-            groups: Which group each window belongs to, from 0; all share one if left out.
-            limit: Keep at most so many windows of a group, chosen at random; fewer when there are very many groups.
-            seed: What the choice depends on.
+            residuals: Errors of each window's forecast.
+            scale: Unit of the errors of each window.
+            groups: Group of each window, from 0; by default all share one.
+            limit: Windows kept of a group, chosen at random; fewer when there are very many groups.
+            seed: Seed of that choice.
 
         Raises:
             DataError: When there is no window, a residual is not finite, or a scale not positive.
@@ -86,11 +77,7 @@ class ConformalScores:
             raise DataError(f"residuals of shape [{count}, {h}] give no scores; hold at least one window out")
         if not bool((scale.isfinite() & (scale > 0)).all()):
             raise DataError("a scale is not a positive number; use 1 for constant series")
-        if limit < 1:
-            raise ConfigError(f"limit={limit} keeps no window; keep at least 1")
         groups = torch.zeros(count, dtype=torch.int64) if groups is None else groups
-        if int(groups.min()) < 0:
-            raise DataError(f"group {int(groups.min())} is not counted from 0")
         chosen = _choose(groups, _affordable(limit, torch.bincount(groups), h), seed)
         units = scale.index_select(0, chosen).double()[:, None]
         scores = (residuals.index_select(0, chosen).double().abs() / units).float()
@@ -100,15 +87,15 @@ class ConformalScores:
         return cls(_sorted_within(groups, scores), torch.bincount(groups))
 
     def allow(self, level: Level) -> bool:
-        """Whether every group has windows enough for an interval of that level."""
+        """Whether every group has enough windows for an interval of that level."""
         return windows_needed(level) <= int(self.counts.min())
 
     def half_widths(self, level: Level) -> Float64[Tensor, "groups h"]:
-        """Half the width of the interval that covers `level` percent, in units of scale.
+        """Half the width of the interval of a level, in units of scale.
 
         Raises:
             ConfigError: When the level is not between 0 and 100.
-            DataError: When a group has too few windows for the level, with how many it needs.
+            DataError: When a group has too few windows for the level, with the number it needs.
         """
         share = _share(level)
         sizes, which = self.counts.unique(return_inverse=True)
@@ -134,23 +121,17 @@ class ConformalScores:
         bounds: Sequence[Bound],
         groups: Int64[Tensor, " rows"] | None = None,
     ) -> dict[str, Float64[Tensor, "rows h"]]:
-        """The intervals around point forecasts, by column.
+        """Compute intervals around point forecasts, by column.
 
         Args:
-            point: Forecasts in original units.
-            scale: The scale of the series each row belongs to.
-            bounds: Which ones, from `interval_bounds` or `quantile_bounds`.
-            groups: Which group each row belongs to; may be left out when there is only one.
+            point: Point forecasts.
+            scale: Unit of the scores for each row.
+            bounds: From `interval_bounds` or `quantile_bounds`.
+            groups: Group of each row; not needed when there is only one.
         """
-        if point.shape[1] != self.scores.shape[1]:
-            raise DataError(
-                f"the forecast has {point.shape[1]} steps and the scores have {self.scores.shape[1]}; "
-                "calibrate with the same horizon"
-            )
-        if groups is None:
-            if len(self.counts) > 1:
-                raise DataError(f"there are scores of {len(self.counts)} groups; say which group each row belongs to")
-            groups = torch.zeros(len(point), dtype=torch.int64)
+        if groups is None and len(self.counts) > 1:
+            raise DataError(f"there are scores of {len(self.counts)} groups; give the group of each row")
+        groups = torch.zeros(len(point), dtype=torch.int64) if groups is None else groups
         middle, unit = point.double(), scale.double()[:, None]
         reach = {
             level: self.half_widths(level).index_select(0, groups) * unit if level else torch.zeros_like(middle)
@@ -159,25 +140,25 @@ class ConformalScores:
         return {bound.column: middle + bound.side * reach[bound.level] for bound in bounds}
 
     def of_last_group(self) -> "ConformalScores":
-        """The scores of the last group alone."""
+        """Select the scores of the last group, which all series share."""
         before = int(self.counts[:-1].sum())
         return ConformalScores(self.scores[before:].clone(), self.counts[-1:].clone())
 
     def to_tensors(self) -> dict[str, Tensor]:
-        """Plain tensors, to be saved as they are."""
+        """Return plain tensors for saving."""
         return {"scores": self.scores.contiguous(), "counts": self.counts.contiguous()}
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Tensor]) -> "ConformalScores":
-        """What `to_tensors` gave.
+        """Read the tensors of `to_tensors`.
 
         Raises:
-            DataError: When the tensors are not such scores.
+            DataError: When they are not sorted scores.
         """
         missing = sorted({"scores", "counts"} - set(tensors))
         if missing:
             raise DataError(f"the conformal scores have no tensor {missing[0]!r}; save them again")
-        scores, counts = _without_filling(tensors["scores"], tensors["counts"])
+        scores, counts = _without_padding(tensors["scores"], tensors["counts"])
         if not _are_sorted_scores(scores, counts):
             raise DataError(
                 f"tensors of shape {list(tensors['scores'].shape)} and {list(counts.shape)} are no sorted conformal "
@@ -186,12 +167,12 @@ class ConformalScores:
         return cls(scores.float(), counts.long())
 
 
-def _without_filling(scores: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores of model folders with schema 1, a table of groups filled up with infinities, as they are kept now."""
+def _without_padding(scores: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+    """Convert scores of model folders with schema 1, a table of groups padded with infinities."""
     if scores.dim() != 3 or counts.shape != scores.shape[:1]:
         return scores, counts
-    filled = torch.arange(scores.shape[1]) >= counts[:, None]
-    return (scores[~filled] if bool(scores[filled].isposinf().all()) else scores), counts
+    padding = torch.arange(scores.shape[1]) >= counts[:, None]
+    return (scores[~padding] if bool(scores[padding].isposinf().all()) else scores), counts
 
 
 def _are_sorted_scores(scores: Tensor, counts: Tensor) -> bool:
@@ -203,16 +184,16 @@ def _are_sorted_scores(scores: Tensor, counts: Tensor) -> bool:
 
 
 def _sorted_within(groups: Int64[Tensor, " windows"], scores: Float[Tensor, "windows h"]) -> Float[Tensor, "windows h"]:
-    """The scores of each step rising within each group; groups rise already."""
+    """Sort the scores of each step within each group; groups are sorted already."""
     rising, order = scores.sort(dim=0)
     return rising.gather(0, groups[order].argsort(dim=0, stable=True))
 
 
 def _affordable(limit: int, counts: Int64[Tensor, " groups"], h: int) -> int:
-    """How many windows of each group may be kept.
+    """Number of windows of each group that fit into memory.
 
     Raises:
-        DataError: When so few that intervals would mean little.
+        DataError: When they are too few for an interval.
     """
     if int(counts.clamp(max=limit).sum()) * h <= MAX_SCORES:
         return limit
@@ -223,33 +204,23 @@ def _affordable(limit: int, counts: Int64[Tensor, " groups"], h: int) -> int:
 
 
 def windows_needed(level: Level) -> int:
-    """How many held-out windows an interval of that level needs at least."""
+    """Number of held-out windows that an interval of a level needs."""
     share = _share(level)
     return ceil(share / (1 - share))
 
 
 def enough_for_own_groups(windows: Int64[Tensor, " series"], h: int) -> bool:
-    """Whether each series can be a group of its own: all have at least 30 held-out windows, and their scores fit.
-
-    Args:
-        windows: How many windows of each series are held out.
-        h: The horizon.
-    """
-    enough = bool((windows >= WINDOWS_FOR_OWN_GROUP).all())
-    # Beside them goes a group of all, for series that were not there.
+    """Whether each series can be a group: all have at least 30 held-out windows, and the scores fit into memory."""
+    # One more group holds the windows of all series, for unseen ones.
     fit = (len(windows) + 1) * h * WINDOWS_FOR_OWN_GROUP <= MAX_SCORES
-    return enough and fit
+    return fit and bool((windows >= WINDOWS_FOR_OWN_GROUP).all())
 
 
 def interval_bounds(levels: Sequence[Level], model: str = "LeapTS") -> tuple[Bound, ...]:
-    """The bounds of intervals, from the lowest to the highest: `lo-95`, `lo-80`, `hi-80`, `hi-95`.
-
-    Args:
-        levels: In percent, each from 1 to below 100.
-        model: What the names of the columns begin with.
+    """Bounds of intervals, from the lowest to the highest: `lo-95`, `lo-80`, `hi-80`, `hi-95`.
 
     Raises:
-        ConfigError: When a level cannot be, or is given twice.
+        ConfigError: When a level is not from 1 to below 100 percent, or is given twice.
     """
     rising = sorted(_checked(levels))
     if rising and rising[0] < 1:  # nobody asks for 0.8 %, but some tools take 0.8 for 80 %
@@ -263,21 +234,17 @@ def interval_bounds(levels: Sequence[Level], model: str = "LeapTS") -> tuple[Bou
 
 
 def quantile_bounds(quantiles: Sequence[float], model: str = "LeapTS") -> tuple[Bound, ...]:
-    """The bounds that are these quantiles, in the order given: 0.1 is `lo-80`, 0.9 is `hi-80`, 0.5 is `median`.
+    """Bounds that are these quantiles, in the order given: 0.1 is `lo-80`, 0.9 is `hi-80`, 0.5 is `median`.
 
     Intervals are symmetric, so the median is the point forecast.
 
-    Args:
-        quantiles: Each between 0 and 1.
-        model: What the names of the columns begin with.
-
     Raises:
-        ConfigError: When a quantile cannot be, or is given twice.
+        ConfigError: When a quantile is not between 0 and 1, or is given twice.
     """
     for quantile in quantiles:
         if not _is_number(quantile) or not 0 < quantile < 1:
             raise ConfigError(f"quantile {quantile!r} is not between 0 and 1")
-    # Numbers that were reckoned are off by rounding: numpy.linspace(0.1, 0.9, 9)[2] is 0.30000000000000004.
+    # Computed numbers have rounding errors: numpy.linspace(0.1, 0.9, 9)[2] is 0.30000000000000004.
     exact = [round(float(quantile), _DIGITS) for quantile in quantiles]
     _refuse_repeats("quantile", exact)
     found: list[Bound] = []
@@ -293,11 +260,7 @@ def quantile_bounds(quantiles: Sequence[float], model: str = "LeapTS") -> tuple[
 
 
 def require_scores(scores: ConformalScores | None) -> ConformalScores:
-    """Return the calibration scores.
-
-    Raises:
-        ConfigError: When there are none.
-    """
+    """Return the calibration scores, or raise a ConfigError when there are none."""
     if scores is None:
         raise ConfigError(
             "no windows were held out, so prediction intervals cannot be calibrated; fit with val_size=, or call "
@@ -332,20 +295,15 @@ def as_list(name: str, values: Any) -> list[Level] | None:
     return [one.item() if isinstance(one, np.generic) else one for one in plain]
 
 
-def column_names(levels: Sequence[Level], model: str = "LeapTS") -> list[str]:
-    """The columns of `interval_bounds`, in order."""
-    return [bound.column for bound in interval_bounds(levels, model)]
-
-
 def coverage(lo: Float[Tensor, "*shape"], hi: Float[Tensor, "*shape"], actual: Float[Tensor, "*shape"]) -> float:
-    """The share of actual values inside their interval, its ends included."""
+    """Share of actual values inside their interval, including its ends."""
     if actual.numel() == 0:
         raise DataError("there are no actual values to be covered")
     return float(((lo <= actual) & (actual <= hi)).double().mean())
 
 
 def _choose(groups: Int64[Tensor, " windows"], limit: int, seed: int) -> Int64[Tensor, " chosen"]:
-    """At most `limit` windows of each group at random, group by group."""
+    """Choose at most `limit` windows of each group at random, group by group."""
     shuffled = torch.randperm(len(groups), generator=torch.Generator().manual_seed(seed))
     order = shuffled[groups.index_select(0, shuffled).argsort(stable=True)]
     sizes = torch.bincount(groups)
@@ -355,12 +313,12 @@ def _choose(groups: Int64[Tensor, " windows"], limit: int, seed: int) -> Int64[T
 
 
 def _share(level: Level) -> Fraction:
-    """The level as an exact share: 99.9 % of 1000 windows is 999, which floats miss."""
+    """Convert a level to an exact share: 99.9 % of 1000 windows is 999, which floats miss."""
     return Fraction(str(_checked([level])[0])) / 100
 
 
 def _highest_level(windows: int) -> Level:
-    """The highest level, cut to tenths, that so many windows allow."""
+    """Highest level, cut to tenths, that a number of windows allows."""
     return _plain((1000 * windows // (windows + 1)) / 10)
 
 
@@ -384,7 +342,7 @@ def _refuse_repeats(what: str, values: Sequence[Level]) -> None:
 
 
 def _plain(level: Level) -> Level:
-    """Whole levels as integers, numpy's numbers as Python's own."""
+    """Convert whole levels to integers, and numpy's numbers to Python's."""
     return int(level) if float(level).is_integer() else float(level)
 
 
