@@ -152,7 +152,7 @@ def test_groups_keep_their_scores_apart() -> None:
     assert scores.half_widths(75).tolist() == [[4], [300]]
     columns = scores.around(torch.zeros(3, 1), torch.ones(3), interval_bounds([40]), torch.tensor([1, 0, 1]))
     assert columns["LeapTS-hi-40"].flatten().tolist() == [200, 2, 200]
-    with pytest.raises(DataError, match="say which group"):
+    with pytest.raises(DataError, match="give the group"):
         scores.around(torch.zeros(3, 1), torch.ones(3), interval_bounds([40]))
     with pytest.raises(
         DataError, match="level 80 needs 4 held-out windows, and 1 of 2 groups have fewer, one of them 3"

@@ -27,6 +27,8 @@ from leapts.training.early_stopping import TrainingReport
 from leapts.training.loop import Progress
 
 ShowProgress = Progress | Literal["auto"] | None
+Levels = Sequence[Level] | None
+OnFit = Callable[["LeapTS"], None] | None
 
 
 class LeapTS(Params):
@@ -140,22 +142,12 @@ class LeapTS(Params):
 
     @overload
     def predict(
-        self,
-        df: Any = None,
-        *,
-        level: Sequence[Level] | None = None,
-        quantiles: Sequence[float] | None = None,
-        return_trace: Literal[False] = False,
+        self, df: Any = ..., *, level: Levels = ..., quantiles: Levels = ..., return_trace: Literal[False] = ...
     ) -> Any: ...
 
     @overload
     def predict(
-        self,
-        df: Any = None,
-        *,
-        level: Sequence[Level] | None = None,
-        quantiles: Sequence[float] | None = None,
-        return_trace: Literal[True],
+        self, df: Any = ..., *, level: Levels = ..., quantiles: Levels = ..., return_trace: Literal[True]
     ) -> tuple[Any, Trace]: ...
 
     @suggest_names
@@ -163,8 +155,8 @@ class LeapTS(Params):
         self,
         df: Any = None,
         *,
-        level: Sequence[Level] | None = None,
-        quantiles: Sequence[float] | None = None,
+        level: Levels = None,
+        quantiles: Levels = None,
         return_trace: bool = False,
     ) -> Any:
         """Forecast the `h` steps after the end of every series.
@@ -189,28 +181,28 @@ class LeapTS(Params):
     def cross_validation(
         self,
         df: Any,
-        n_windows: int = 1,
+        n_windows: int = ...,
         *,
-        step_size: int | None = None,
-        refit: bool = False,
-        level: Sequence[Level] | None = None,
-        return_coverage: Literal[False] = False,
-        progress: ShowProgress = "auto",
-        on_fit: Callable[["LeapTS"], None] | None = None,
+        step_size: int | None = ...,
+        refit: bool = ...,
+        level: Levels = ...,
+        return_coverage: Literal[False] = ...,
+        progress: ShowProgress = ...,
+        on_fit: OnFit = ...,
     ) -> Any: ...
 
     @overload
     def cross_validation(
         self,
         df: Any,
-        n_windows: int = 1,
+        n_windows: int = ...,
         *,
-        step_size: int | None = None,
-        refit: bool = False,
-        level: Sequence[Level] | None = None,
+        step_size: int | None = ...,
+        refit: bool = ...,
+        level: Levels = ...,
         return_coverage: Literal[True],
-        progress: ShowProgress = "auto",
-        on_fit: Callable[["LeapTS"], None] | None = None,
+        progress: ShowProgress = ...,
+        on_fit: OnFit = ...,
     ) -> tuple[Any, dict[Level, float]]: ...
 
     @suggest_names
@@ -221,10 +213,10 @@ class LeapTS(Params):
         *,
         step_size: int | None = None,
         refit: bool = False,
-        level: Sequence[Level] | None = None,
+        level: Levels = None,
         return_coverage: bool = False,
         progress: ShowProgress = "auto",
-        on_fit: Callable[["LeapTS"], None] | None = None,
+        on_fit: OnFit = None,
     ) -> Any:
         """Backtest: forecast the last windows of the data as if unknown. The fitted model does not change.
 
