@@ -1,14 +1,13 @@
 """`LeapTS`: the estimator that users fit, forecast with, save and load."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, Self, overload
 
-from leapts.config import Duplicates, Fill, Layout, ModelConfig, TrainingConfig
 from leapts.data.panel import Panel
 from leapts.data.validation import read_panel
 from leapts.errors import ConfigError, ModelFileError, NotFittedError
@@ -56,48 +55,6 @@ class LeapTS(Params):
         training: Further options of training: a mapping, or a `leapts.config.TrainingConfig`.
         alias: Name of the column of forecasts.
     """
-
-    @suggest_names
-    def __init__(
-        self,
-        h: int,
-        input_size: int | None = None,
-        freq: str | int | None = None,
-        *,
-        id_col: str = "unique_id",
-        time_col: str = "ds",
-        target_col: str = "y",
-        layout: Layout = "auto",
-        fill: Fill | None = None,
-        duplicates: Duplicates = "error",
-        pad_short: bool = False,
-        val_size: int | None = None,
-        max_steps: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        random_seed: int = 1,
-        model: Mapping[str, Any] | ModelConfig | None = None,
-        training: Mapping[str, Any] | TrainingConfig | None = None,
-        alias: str = "LeapTS",
-    ) -> None:
-        self.h = h
-        self.input_size = input_size
-        self.freq = freq
-        self.id_col = id_col
-        self.time_col = time_col
-        self.target_col = target_col
-        self.layout = layout
-        self.fill = fill
-        self.duplicates = duplicates
-        self.pad_short = pad_short
-        self.val_size = val_size
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.random_seed = random_seed
-        self.model = model
-        self.training = training
-        self.alias = alias
 
     @suggest_names
     def fit(

@@ -74,24 +74,47 @@ def _suggestion(name: str, known: list[str]) -> str:
 class Params:
     """The options of `LeapTS`, kept as given until a fit validates them."""
 
-    h: int
-    input_size: int | None
-    freq: str | int | None
-    id_col: str
-    time_col: str
-    target_col: str
-    layout: Layout
-    fill: Fill | None
-    duplicates: Duplicates
-    pad_short: bool
-    val_size: int | None
-    max_steps: int | None
-    batch_size: int | None
-    learning_rate: float | None
-    random_seed: int
-    model: Mapping[str, Any] | ModelConfig | None
-    training: Mapping[str, Any] | TrainingConfig | None
-    alias: str
+    @suggest_names
+    def __init__(
+        self,
+        h: int,
+        input_size: int | None = None,
+        freq: str | int | None = None,
+        *,
+        id_col: str = "unique_id",
+        time_col: str = "ds",
+        target_col: str = "y",
+        layout: Layout = "auto",
+        fill: Fill | None = None,
+        duplicates: Duplicates = "error",
+        pad_short: bool = False,
+        val_size: int | None = None,
+        max_steps: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        random_seed: int = 1,
+        model: Mapping[str, Any] | ModelConfig | None = None,
+        training: Mapping[str, Any] | TrainingConfig | None = None,
+        alias: str = "LeapTS",
+    ) -> None:
+        self.h = h
+        self.input_size = input_size
+        self.freq = freq
+        self.id_col = id_col
+        self.time_col = time_col
+        self.target_col = target_col
+        self.layout = layout
+        self.fill = fill
+        self.duplicates = duplicates
+        self.pad_short = pad_short
+        self.val_size = val_size
+        self.max_steps = max_steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.random_seed = random_seed
+        self.model = model
+        self.training = training
+        self.alias = alias
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's signature
         """Return the options as given."""
