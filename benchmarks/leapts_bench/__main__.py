@@ -1,6 +1,7 @@
 """Command line of the benchmarks.
 
     python -m leapts_bench run SUITE [--workers 2] [--only DATASET ...] [--model NAME ...] [--seed N ...]
+    python -m leapts_bench run gift [--model NAME ...] [--time-limit SECONDS]
     python -m leapts_bench run SUITE --engine ray [--address ADDRESS]
     python -m leapts_bench status
     python -m leapts_bench table
@@ -25,8 +26,9 @@ from leapts.errors import LeapTSError
 from leapts_bench import execution, recipes, results
 from leapts_bench.baselines import BASELINES, is_available
 from leapts_bench.cluster import work_on_cluster
+from leapts_bench.gift import running
 from leapts_bench.local_search import final_selection, local_search
-from leapts_bench.runs import BaselineDesign, parse_run
+from leapts_bench.runs import BaselineDesign, Job, PublishedRun, Run, parse_run
 from leapts_bench.search import LOG, search
 from leapts_bench.serve import measure as measure_server
 from leapts_bench.speed import POINTS, Plan, measure
@@ -82,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--model", nargs="+", metavar="NAME", help="only these models: LeapTS, or baselines")
     run.add_argument("--horizon", nargs="+", type=int, metavar="STEPS", help="only these horizons")
     run.add_argument("--seed", nargs="+", type=int, help="only these seeds")
+    run.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop a run that takes longer")
     status = commands.add_parser("status", help="show how many runs of each suite are done")
     table = commands.add_parser("table", help="render the pages and charts from the results, without training")
     table.add_argument("--out", type=Path, default=_ROOT / "docs", help="the documentation folder")
@@ -119,19 +122,22 @@ def _run(options: argparse.Namespace) -> int:
         and (options.horizon is None or entry.run.horizon in options.horizon)
         and (options.seed is None or entry.run.seed in options.seed)
     ]
-    missing = {name for name in dict.fromkeys(run.dataset for run in wanted) if not _is_here(name)}
+    missing = {run.dataset for run in wanted if not _is_here(run)}
     for name in sorted(missing):
         _tell(f"{name} is not in the data folder: its runs are left out")
-    peers = {run.model.name for run in wanted if isinstance(run.model, BaselineDesign)}
-    elsewhere = {name for name in peers if name in BASELINES and not is_available(name)}
-    if elsewhere:
-        _tell(f"left out without neuralforecast (pip install 'leapts[neural]'): {', '.join(sorted(elsewhere))}")
+    elsewhere = {run.model_name: needed for run in wanted if (needed := _package_needed(run)) is not None}
+    for package in sorted(set(elsewhere.values())):
+        names = ", ".join(sorted(name for name, needed in elsewhere.items() if needed == package))
+        _tell(f"left out (pip install '{package}'): {names}")
     runs = [run for run in wanted if run.dataset not in missing and run.model_name not in elsewhere]
     target = options.results / f"{options.suite}.jsonl"
+    if published := [run for run in execution.pending(runs, target) if isinstance(run, PublishedRun)]:
+        hours = sum(running.estimated_seconds(run) for run in published) / 3600
+        _tell(f"estimate: {hours:.1f} hours of one core for {len(published)} runs")
     if options.engine == "ray":
         failed = work_on_cluster(runs, target, address=options.address, tell=_tell)
     else:
-        failed = execution.work_all(runs, target, workers=options.workers, tell=_tell)
+        failed = execution.work_all(runs, target, workers=options.workers, time_limit=options.time_limit, tell=_tell)
     if failed:
         _tell(f"{failed} failed; the same command tries them again")
     return int(failed > 0)
@@ -150,8 +156,20 @@ def _serve(options: argparse.Namespace) -> None:
     write_table(options.results, options.out)
 
 
-def _is_here(name: str) -> bool:
-    dataset = find(name)
+def _package_needed(run: Job) -> str | None:
+    """Package that a run needs and that is not installed."""
+    if isinstance(run, PublishedRun):
+        return running.package_needed(run.model)
+    assert isinstance(run, Run), "a run of unknown kind"
+    is_missing = isinstance(run.model, BaselineDesign) and run.model.name in BASELINES
+    return "leapts[neural]" if is_missing and not is_available(run.model_name) else None
+
+
+def _is_here(run: Job) -> bool:
+    """Whether the data of a run are in the data folder."""
+    if isinstance(run, PublishedRun):
+        return all((data_folder() / file).exists() for file in running.files_of(run))
+    dataset = find(run.dataset)
     return dataset.kind != "files" or stored_file(dataset, data_folder(), dataset.parts[0]) is not None
 
 

@@ -12,10 +12,10 @@ import torch
 
 from leapts.datasets.loading import FOLDER_VARIABLE
 from leapts_bench import execution
-from leapts_bench.runs import Run, parse_run
+from leapts_bench.runs import Job, parse_run
 
 
-def work_on_cluster(runs: Sequence[Run], target: Path, *, address: str | None = None, tell: execution.Tell) -> int:
+def work_on_cluster(runs: Sequence[Job], target: Path, *, address: str | None = None, tell: execution.Tell) -> int:
     """Do all runs that are not done, as many at a time as the cluster has processors.
 
     Args:

@@ -18,11 +18,14 @@ from leapts.datasets.catalogue import find
 from leapts_bench import results
 from leapts_bench.analysis import analysed
 from leapts_bench.fitting import fit, refit
+from leapts_bench.gift.running import forecast_and_score
 from leapts_bench.m4 import Earlier, M4Benchmark, prepare_m4
 from leapts_bench.protocol import Benchmark, prepare
-from leapts_bench.runs import AnalysisRun, Run
+from leapts_bench.runs import AnalysisRun, Job, PublishedRun, Run
 
 Tell = Callable[[str], None]
+
+_SHOWN = ("mse", "mae", "smape", "mase", "crps", "sql")
 
 # How a set is cut for a trial, where not as for the test.
 Cut = Split | Earlier
@@ -96,12 +99,18 @@ def opened(run: Run, cut: Cut | None = None) -> Benchmark | M4Benchmark:
     return prepare(name, input_size=back, horizon=ahead, borders=cut)
 
 
-def description(run: Run) -> results.Line:
-    """What every line says first: which run, and by which code. Asked before a run, for other code may come amid it."""
+def execute_published(run: PublishedRun) -> results.Line:
+    """Forecast and score a task of a published benchmark."""
+    before = _peak()
+    return {**description(run), **forecast_and_score(run), "memory": {"imports": before, "peak": _peak()}}
+
+
+def description(run: Job) -> results.Line:
+    """Describe the run and its code; call it before a run, as the code may change during it."""
     return {"key": run.key, "run": run.description(), "seed": run.seed, **results.provenance()}
 
 
-def work(run: Run, target: Path) -> str:
+def work(run: Job, target: Path) -> str:
     """Do a run unless it is done or being done, and record it; says which of these it was."""
     with results.claimed(target.parent, run.key) as mine:
         if not mine:
@@ -109,22 +118,23 @@ def work(run: Run, target: Path) -> str:
         if run.key in results.finished(target.parent):
             return "done before"
         kept = target.parent / ".unfinished" / run.key
-        line = execute(run, kept)
+        assert isinstance(run, Run | PublishedRun), "a run of unknown kind"
+        line = execute(run, kept) if isinstance(run, Run) else execute_published(run)
         results.append(target, line)
         shutil.rmtree(kept, ignore_errors=True)
-    shown = [f"{name} {line['test'][name]:.4f}" for name in ("mse", "mae", "smape", "mase") if name in line["test"]]
-    seconds = line["seconds"]["fit"]
+    shown = [f"{name} {line['test'][name]:.4f}" for name in _SHOWN if name in line["test"]]
+    seconds = line["seconds"].get("core", line["seconds"].get("fit"))
     return ", ".join(shown) + ("" if seconds is None else f" in {seconds:.0f} s")
 
 
-def pending(runs: Sequence[Run], target: Path) -> list[Run]:
+def pending(runs: Sequence[Job], target: Path) -> list[Job]:
     """The runs that no file beside the target has the result of, each once."""
     done = results.finished(target.parent)
     return list({run.key: run for run in runs if run.key not in done}.values())
 
 
-def work_all(runs: Sequence[Run], target: Path, *, workers: int, tell: Tell) -> int:
-    """Do all runs that are not done, so many at a time.
+def work_all(runs: Sequence[Job], target: Path, *, workers: int, time_limit: float | None = None, tell: Tell) -> int:
+    """Do all runs that are not done, `workers` at a time, each at most `time_limit` seconds.
 
     Returns:
         How many failed; they can be tried again by the same call.
@@ -132,9 +142,9 @@ def work_all(runs: Sequence[Run], target: Path, *, workers: int, tell: Tell) -> 
     waiting = pending(runs, target)
     tell(f"{len(runs)} runs, {len(waiting)} to do")
 
-    def one(numbered: tuple[int, Run]) -> bool:
+    def one(numbered: tuple[int, Job]) -> bool:
         number, run = numbered
-        outcome = in_own_process("work", run, target)
+        outcome = in_own_process("work", run, target, time_limit)
         tell(f"[{number}/{len(waiting)}] {run}: {outcome.stdout.strip() or outcome.stderr.strip()}")
         return outcome.returncode == 0
 
@@ -142,13 +152,27 @@ def work_all(runs: Sequence[Run], target: Path, *, workers: int, tell: Tell) -> 
         return list(pool.map(one, enumerate(waiting, 1))).count(False)
 
 
-def in_own_process(command: str, run: Run, target: Path) -> subprocess.CompletedProcess[str]:
-    """Hand one run to a fresh process with one thread."""
+def in_own_process(
+    command: str, run: Job, target: Path, time_limit: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Hand one run to a fresh process with one thread.
+
+    A process that takes longer than `time_limit` seconds is killed, and the run counts as failed.
+    """
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     arguments = [sys.executable, "-m", "leapts_bench", command, str(target)]
-    return subprocess.run(
-        arguments, input=run.model_dump_json(), env=environment, capture_output=True, text=True, check=False
-    )
+    try:
+        return subprocess.run(
+            arguments,
+            input=run.model_dump_json(),
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=time_limit,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(arguments, 1, "", f"stopped after {time_limit:g} s, the time limit")
 
 
 def _states(kept: Path) -> Path | None:

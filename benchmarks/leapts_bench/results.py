@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from leapts.errors import ConfigError
-from leapts_bench.runs import parse_run
+from leapts_bench.runs import Run, parse_run
 
 Line = dict[str, Any]
 
 _CODE = Path(__file__).parents[2]
-_PACKAGES = ("torch", "numpy", "neuralforecast")
+_PACKAGES = ("torch", "numpy", "neuralforecast", "flaircast")
 
 
 def append(path: Path, line: Line) -> None:
@@ -93,6 +93,7 @@ def _key_without_patience(line: Line) -> str:
     if not line.get("run", {}).get("training", {}).get("patience"):
         return str(line["key"])
     run = parse_run(json.dumps(line["run"]))
+    assert isinstance(run, Run), "only runs with training options have patience"
     return run.model_copy(update={"training": run.training.model_copy(update={"patience": 0})}).key
 
 

@@ -110,14 +110,11 @@ class Learning(Options):
         )
 
 
-class Run(RootOptions):
-    """One model, trained once on one data set at one horizon."""
+class Job(RootOptions):
+    """One model on one data set at one horizon; a line of a results file."""
 
     dataset: str
     horizon: Size
-    input_size: Size
-    model: Design
-    training: Learning
     seed: Annotated[int, Field(ge=0)] = 1
 
     @property
@@ -128,7 +125,24 @@ class Run(RootOptions):
 
     def description(self) -> dict[str, Any]:
         """All choices of the run as JSON, with options named as in keys and results files."""
-        found = self.model_dump(mode="json")
+        return self.model_dump(mode="json")
+
+    @property
+    def model_name(self) -> str:
+        """Name of the model."""
+        raise NotImplementedError
+
+
+class Run(Job):
+    """A model trained once, with a description of all its options."""
+
+    input_size: Size
+    model: Design
+    training: Learning
+
+    def description(self) -> dict[str, Any]:
+        """All choices of the run as JSON, with options named as in keys and results files."""
+        found = super().description()
         if isinstance(self.model, LeapTSDesign):
             options = found["model"]["options"]
             found["model"]["options"] = {_STORED_NAMES.get(name, name): value for name, value in options.items()}
@@ -169,6 +183,24 @@ class AnalysisRun(Run):
     purpose: Literal["analysis"]
 
 
-def parse_run(text: str) -> Run:
-    """Parse a run or an analysis run from JSON."""
-    return (AnalysisRun if "purpose" in json.loads(text) else Run).model_validate_json(text)
+class PublishedRun(Job):
+    """A forecaster on one task of a published benchmark, with nothing chosen for that task."""
+
+    benchmark: Literal["gift", "covariates"]
+    model: str
+    version: str = Field(description="of the forecaster; raised when its defaults change, so that it runs again")
+
+    @property
+    def model_name(self) -> str:
+        """Name of the forecaster."""
+        return self.model
+
+    def __str__(self) -> str:
+        return f"{self.dataset} {self.model} seed {self.seed}"
+
+
+def parse_run(text: str) -> Job:
+    """Parse a run of any kind from JSON."""
+    given = json.loads(text)
+    kind = PublishedRun if "benchmark" in given else AnalysisRun if "purpose" in given else Run
+    return kind.model_validate_json(text)

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from leapts.datasets.catalogue import find
 from leapts_bench.baselines import CHEAP, COSTLY, baseline_run
+from leapts_bench.gift import running
 from leapts_bench.recipes import Recipe, recipe
-from leapts_bench.runs import AnalysisRun, Learning, NaiveDesign, Run
+from leapts_bench.runs import AnalysisRun, Job, Learning, NaiveDesign, Run
 
 FULL = "LeapTS"
 ENSEMBLE = "ensemble of four"
@@ -81,7 +82,7 @@ class Entry(NamedTuple):
     """A run and what a table calls it."""
 
     variant: str
-    run: Run
+    run: Job
 
 
 def entries(suite: str) -> list[Entry]:
@@ -265,6 +266,11 @@ def _analysed(dataset: str, options: dict[str, object]) -> AnalysisRun:
     return AnalysisRun(**run.model_dump(), purpose="analysis")
 
 
+def _published(benchmark: running.BenchmarkName) -> Iterator[Entry]:
+    """Every forecaster on every task of a published benchmark, quick forecasters first."""
+    return (Entry(run.model, run) for run in running.runs(benchmark))
+
+
 SUITES: dict[str, Callable[[], Iterator[Entry]]] = {
     "main": _main,
     "distilled": _distilled,
@@ -277,4 +283,6 @@ SUITES: dict[str, Callable[[], Iterator[Entry]]] = {
     "m4": _m4,
     "baselines": _baselines,
     "analysis": _analysis,
+    "gift": lambda: _published("gift"),
+    "covariates": lambda: _published("covariates"),
 }

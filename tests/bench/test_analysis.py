@@ -16,7 +16,7 @@ from leapts_bench.fitting import Fit, fit
 from leapts_bench.protocol import Benchmark, cut
 from leapts_bench.recipes import Recipe
 from leapts_bench.results import Line
-from leapts_bench.runs import AnalysisRun, BaselineDesign, Run, parse_run
+from leapts_bench.runs import AnalysisRun, BaselineDesign, Job, Run, parse_run
 from leapts_bench.scoring import Predicted
 from leapts_bench.suites import ANALYSED_SETS, CLUSTERED_SET, FULL, NO_SCHEDULING, THREE_CLUSTERS, entries
 from leapts_bench.tables.analysis import analysis
@@ -112,7 +112,7 @@ def test_the_separation_is_that_of_the_clusters(clustered: Benchmark) -> None:
     assert abs(analysed(CLUSTERED_SET, clustered, Guessing())["separation"]) < 0.1
 
 
-def _made_up(run: Run, control: list[float], separation: float | None = None) -> Line:
+def _made_up(run: Job, control: list[float], separation: float | None = None) -> Line:
     bins = [
         {
             "windows": 10,

@@ -23,7 +23,7 @@ from leapts_bench.baselines.quicker import quicken
 from leapts_bench.fitting import fit
 from leapts_bench.protocol import Benchmark, cut
 from leapts_bench.results import append, cut_short
-from leapts_bench.runs import BaselineDesign, Learning, Run
+from leapts_bench.runs import BaselineDesign, Job, Learning, Run
 from leapts_bench.suites import FULL, Entry, entries
 from leapts_bench.tables.baselines import baselines
 from leapts_bench.tables.published import published
@@ -271,6 +271,7 @@ def test_baselines_with_a_step_count_take_as_many_steps_on_every_data_set() -> N
     for run in runs:
         row = find(run.dataset)
         assert row.split is not None
+        assert isinstance(run, Run)
         windows = row.split.train.stop - run.input_size - run.horizon + 1
         assert run.training.config(windows, 1).max_steps == 1000, run
         assert 200 < run.training.batch_size * row.series < 320, run
@@ -286,7 +287,7 @@ def test_the_suite_has_every_baseline_where_the_paper_has_results() -> None:
     assert {data for _, data, _ in suite[first : first + 10]} == {"ILI", "ETTh1"}
 
 
-def _made_up(run: Run, mse: float, mae: float) -> dict[str, Any]:
+def _made_up(run: Job, mse: float, mae: float) -> dict[str, Any]:
     return {"key": run.key, "seed": 1, "run": run.model_dump(mode="json"), "test": {"mse": mse, "mae": mae}}
 
 

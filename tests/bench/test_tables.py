@@ -6,12 +6,13 @@ import pytest
 
 from leapts.datasets.catalogue import find
 from leapts_bench import fitting, results
-from leapts_bench.runs import NaiveDesign, Run
+from leapts_bench.runs import Job, NaiveDesign, Run
 from leapts_bench.speed.plan import OURS
 from leapts_bench.suites import DISTILLED, ENSEMBLE, FULL, NAIVE, NO_HIGH_LEVEL, SUITES, Entry, entries
 from leapts_bench.tables import pages
 from leapts_bench.tables.against_paper import losses, standing
 from leapts_bench.tables.charts import against_paper_chart, baselines_chart
+from leapts_bench.tables.gift import SECONDS_CHART, WEIGHTS_CHART
 from leapts_bench.tables.markdown import table
 from leapts_bench.tables.overview import BASELINES_CHART, PAPER_CHART, kinds
 from leapts_bench.tables.published import AVERAGE, best_other, published
@@ -72,7 +73,7 @@ def write_golden() -> None:
         (GOLDEN / name).write_text(page, encoding="utf-8")
 
 
-def _record(run: Run, mse: float, mae: float) -> None:
+def _record(run: Job, mse: float, mae: float) -> None:
     scores = {"mse": mse, "mae": mae, "mse_original": 4 * mse, "mae_original": 2 * mae, "leaps": 1.5, "windows": 100}
     scores |= {"mse_whole_batches": mse - 0.1, "mae_whole_batches": mae - 0.05}
     line = {
@@ -113,7 +114,7 @@ def test_the_pages_in_the_docs_are_those_of_the_stored_results(tmp_path: Path) -
     for page in sorted(tmp_path.rglob("*.md")):
         name = page.relative_to(tmp_path)
         assert (root / "docs" / name).read_text() == page.read_text(), f"{name}: run python -m leapts_bench table"
-    for chart in (PAPER_CHART, BASELINES_CHART):
+    for chart in (PAPER_CHART, BASELINES_CHART, SECONDS_CHART, WEIGHTS_CHART):
         assert (root / "docs" / "images" / chart).stat().st_size < 100_000
 
 

@@ -21,6 +21,7 @@ _STUDIES = {
     "ensembles": "The mean forecast of four models",
     "baselines": "Other models, trained here under one protocol",
     "m4": "The M4 competition",
+    "gift-eval": "LeapTS with its defaults beside 121 published models, on the windows of GIFT-Eval",
     "long-look-back": "Look-back 720 and long horizons",
     "synthetic": "Synthetic series with known structure",
     "ablation": "What each component contributes",

@@ -12,6 +12,8 @@ from leapts_bench.tables.against_paper import averages
 from leapts_bench.tables.analysis import analysis
 from leapts_bench.tables.baselines import baselines
 from leapts_bench.tables.charts import against_paper_chart, baselines_chart
+from leapts_bench.tables.gift import SECONDS_CHART, WEIGHTS_CHART, Comparison, gift_page
+from leapts_bench.tables.gift_charts import seconds_chart, weights_chart
 from leapts_bench.tables.main_results import comparison, costs, whole_batches
 from leapts_bench.tables.overview import BASELINES_CHART, PAPER_CHART, kinds, overview
 from leapts_bench.tables.speed import speed_page
@@ -39,6 +41,9 @@ def write(folder: Path, docs: Path) -> None:
     of = grouped(suites, done)
     write_file(docs / "images" / PAPER_CHART, against_paper_chart(kinds(of)))
     write_file(docs / "images" / BASELINES_CHART, baselines_chart(of["baselines"]))
+    comparison_of_gift = Comparison(of["gift"])
+    write_file(docs / "images" / SECONDS_CHART, seconds_chart(comparison_of_gift))
+    write_file(docs / "images" / WEIGHTS_CHART, weights_chart(comparison_of_gift))
 
 
 def grouped(suites: Entries, done: Mapping[str, Line]) -> dict[str, Results]:
@@ -71,6 +76,7 @@ def render(suites: Entries, done: Mapping[str, Line], speed: Sequence[Line] = ()
         "baselines": _page("Baselines", baselines(of["baselines"])),
         "analysis": _page("What drives the leaps", analysis(of["analysis"])),
         "speed": _page("Speed", speed_page(speed)),
+        "gift-eval": gift_page(of["gift"], of["covariates"]),
     }
     return {"benchmarks.md": overview(of, speed), **{f"benchmarks/{name}.md": page for name, page in studies.items()}}
 
