@@ -27,7 +27,6 @@ LONG_FUNCTIONS = {
     "integrations/neuralforecast.py:__init__": 68,
     "server/app.py:create_app": 62,
     "server/description.py:_paths": 74,
-    "training/loop.py:train": 62,
 }
 
 

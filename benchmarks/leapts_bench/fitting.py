@@ -125,8 +125,8 @@ class Repeating:
 
 
 def refit(run: Run, windows: WindowSource, *, variates: int | None, steps: Sequence[int]) -> Predictor:
-    """Fit the run's model anew on these windows, each member for so many steps, with nothing held out."""
-    assert not run.training.teachers, "the steps of the taught one say nothing of its teachers'"
+    """Refit the run's model on these windows, each member for its number of steps, without validation."""
+    assert not run.training.teachers, "a student's number of steps does not give that of its teachers"
     members = zip(run.members(), steps, strict=True)
     return _asked([_trained(member, windows, None, variates, steps=most)[0] for member, most in members])
 
@@ -144,7 +144,7 @@ def _trained(
     config = run.training.config(len(windows), run.seed)
     if steps is not None:
         config = config.model_copy(update={"max_steps": steps})
-    # Training asks of a model what a peer has too: `forward` with a generator, `forecast`, and the weights.
+    # Baselines have all that training needs: `forward` with a generator, `forecast`, and the weights.
     report = train_with_distillation(
         cast("LeapTSModel", model),
         lambda seed: cast("LeapTSModel", _built(run.model_copy(update={"seed": seed}), windows, variates)),
@@ -152,7 +152,6 @@ def _trained(
         validation,
         config,
         checkpoint=None if states is None else Checkpoint(states / str(run.seed), fingerprint=run.key),
-        has_gaps=run.training.unfinished,
     )
     return model, report
 

@@ -12,7 +12,7 @@ import torch
 
 from leapts import ConfigError, DataError, LeapTS, NotFittedError, TrainingError
 from leapts.forecasting import fit as fitting
-from leapts.training.distillation import LONGER
+from leapts.training.distillation import STUDENT_LENGTH
 from leapts.training.loop import TrainingStep
 from tests.forecasting.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
 
@@ -273,7 +273,7 @@ def test_a_taught_model_is_one_model_that_learned_after_its_teachers(tmp_path: P
     taught.fit(make_frame(), progress=lambda step: heard.append(step.max_steps), checkpoint_dir=tmp_path / "state")
     plain = make_forecaster(**APART).fit(make_frame())
     steps = plain.fitted_.training.max_steps
-    assert set(heard) == {(2 + LONGER) * steps}
+    assert set(heard) == {(2 + STUDENT_LENGTH) * steps}
     assert sorted(path.parent.name for path in (tmp_path / "state" / "parts").rglob("*.safetensors")) == [
         "teacher-1",
         "teacher-2",

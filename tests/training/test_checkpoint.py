@@ -1,4 +1,4 @@
-"""A run that was killed and resumed is the run that was not, bit for bit."""
+"""A killed and resumed run equals an uninterrupted one bit for bit."""
 
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ from leapts.training.checkpoint import FILE_NAME
 
 STEPS = 36
 
-# The same fit in a process of its own, slow enough to be killed in the middle.
+# The same fit in another process, slow enough to be killed in the middle.
 SCRIPT = f"""
 import sys, time, torch
 import pandas as pd
@@ -59,7 +59,7 @@ def uninterrupted(data: Path) -> LeapTS:
 
 @pytest.fixture(scope="module")
 def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that came to its end."""
+    """The checkpoint folder of a finished run."""
     folder = tmp_path_factory.mktemp("finished")
     _model().fit(data, checkpoint_dir=folder)
     return folder
@@ -67,7 +67,7 @@ def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def kept(finished: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
+    """A copy of the folder of the finished run."""
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
@@ -84,7 +84,7 @@ def test_resumed_after_sigkill_equals_uninterrupted(data: Path, uninterrupted: L
     process.wait()
     events: list[int] = []
     resumed = _model().fit(data, checkpoint_dir=tmp_path, resume=True, progress=lambda event: events.append(event.step))
-    assert events[0] > 1, "it started afresh"
+    assert events[0] > 1, "it started from the beginning"
     _assert_same(resumed, uninterrupted)
 
 
@@ -102,14 +102,14 @@ def test_resumed_after_an_interrupt_at_any_step_equals_uninterrupted(
     _assert_same(_model().fit(data, checkpoint_dir=tmp_path, resume=True), uninterrupted)
 
 
-def test_a_finished_run_resumes_to_itself(data: Path, uninterrupted: LeapTS, kept: Path) -> None:
+def test_resuming_a_finished_run_changes_nothing(data: Path, uninterrupted: LeapTS, kept: Path) -> None:
     events: list[Any] = []
     resumed = _model().fit(data, checkpoint_dir=kept, resume=True, progress=events.append)
     assert events == []
     _assert_same(resumed, uninterrupted)
 
 
-def test_without_resume_a_fit_starts_afresh(data: Path, kept: Path) -> None:
+def test_without_resume_a_fit_starts_from_the_beginning(data: Path, kept: Path) -> None:
     events: list[int] = []
     _model().fit(data, checkpoint_dir=kept, progress=lambda event: events.append(event.step))
     assert events[0] == 1
@@ -129,7 +129,7 @@ def test_a_checkpoint_of_other_data_is_refused(data: Path, kept: Path) -> None:
 
 
 @pytest.mark.parametrize("place", [0.3, 0.6, 0.99])
-def test_a_flipped_bit_in_a_checkpoint_is_caught(data: Path, kept: Path, place: float) -> None:
+def test_a_flipped_bit_in_a_checkpoint_is_detected(data: Path, kept: Path, place: float) -> None:
     file = kept / FILE_NAME
     damaged = bytearray(file.read_bytes())
     damaged[int(place * len(damaged))] ^= 0x04

@@ -1,4 +1,4 @@
-"""The file of a checkpoint: what goes in comes out, and what is damaged or another's is refused."""
+"""A checkpoint restores what was saved; a damaged one or one of another run is refused."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.model.variants import make_model
 
 
 def _trained(seed: int) -> tuple[LeapTSModel, torch.optim.Optimizer]:
-    """A model and its optimiser after two steps."""
+    """A model and its optimizer after two steps."""
     model = make_model("none", seed=seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1 * (seed + 1))
     for step in range(2):
@@ -35,7 +35,7 @@ def _saved(folder: Path, fingerprint: str = "a run") -> tuple[Checkpoint, LeapTS
     return file, model, optimizer
 
 
-def test_a_part_is_kept_apart_and_forgotten_with_the_whole(tmp_path: Path) -> None:
+def test_a_part_has_its_own_file_and_is_discarded_with_the_run(tmp_path: Path) -> None:
     whole, model, optimizer = _saved(tmp_path)
     part = whole.part("teacher-1")
     assert part.read() == b""
@@ -46,11 +46,11 @@ def test_a_part_is_kept_apart_and_forgotten_with_the_whole(tmp_path: Path) -> No
     with pytest.raises(ModelFileError, match="belongs to another run"):
         whole.part("teacher-2").restore(part.read(), model, optimizer)
     whole.discard()
-    whole.discard()  # there need be nothing left
+    whole.discard()  # a second time, without files
     assert (whole.read(), part.read()) == (b"", b"")
 
 
-def test_all_that_training_needs_comes_back(tmp_path: Path) -> None:
+def test_weights_optimizer_and_report_are_restored(tmp_path: Path) -> None:
     file, model, optimizer = _saved(tmp_path / "new" / "folder")
     other, its_optimizer = _trained(1)
     state = file.restore(file.read(), other, its_optimizer)
@@ -65,10 +65,10 @@ def test_all_that_training_needs_comes_back(tmp_path: Path) -> None:
         assert {name: value.tolist() for name, value in ours.items()} == {
             name: value.tolist() for name, value in theirs[number].items()
         }
-    assert its_optimizer.param_groups[0]["lr"] == 0.2  # an option of the run, not of its state
+    assert its_optimizer.param_groups[0]["lr"] == 0.2  # the learning rate is an option, not part of the state
 
 
-def test_nothing_kept_is_nothing_and_an_empty_file_is_damaged(tmp_path: Path) -> None:
+def test_no_file_reads_as_no_bytes_and_an_empty_file_is_damaged(tmp_path: Path) -> None:
     file = Checkpoint(tmp_path, fingerprint="a run")
     assert file.read() == b""
     file.discard()
@@ -95,7 +95,7 @@ def test_a_checkpoint_names_its_schema(tmp_path: Path) -> None:
     assert record["schema"] == 2
 
 
-def test_any_damage_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     file, model, optimizer = _saved(tmp_path)
     content = file.read()
     for place in range(0, len(content), len(content) // 60):

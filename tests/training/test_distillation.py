@@ -1,4 +1,4 @@
-"""Who is taught learns from the teachers' mean, for a share, and from nothing that is unknown."""
+"""A student is trained on the targets and on the mean forecast of its teachers."""
 
 import math
 from pathlib import Path
@@ -13,7 +13,13 @@ from leapts.errors import TrainingError
 from leapts.model import LeapTSModel
 from leapts.model.build import build_model
 from leapts.training.checkpoint import Checkpoint
-from leapts.training.distillation import LONGER, SHARE, DistillationWindows, teacher_configs, train_with_distillation
+from leapts.training.distillation import (
+    STUDENT_LENGTH,
+    TEACHER_WEIGHT,
+    DistillationWindows,
+    teacher_configs,
+    train_with_distillation,
+)
 from leapts.training.loop import TrainingStep, mean_absolute_error, train
 
 LOOKBACK, HORIZON = 16, 8
@@ -39,8 +45,8 @@ def _assert_same_weights(one: LeapTSModel, other: LeapTSModel) -> None:
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 
-class _Unfinished:
-    """Waves whose last step ahead is not known."""
+class _PartlyKnown:
+    """Waves with targets whose last step is unknown."""
 
     def __init__(self) -> None:
         self.windows = _waves()
@@ -50,66 +56,66 @@ class _Unfinished:
 
     def gather(self, index: torch.Tensor) -> WindowBatch:
         batch = self.windows.gather(index)
-        history, future = batch.history, batch.target
-        return WindowBatch(history, torch.where(torch.arange(HORIZON) < HORIZON - 1, future, math.nan))
+        target = torch.where(torch.arange(HORIZON) < HORIZON - 1, batch.target, math.nan)
+        return WindowBatch(history=batch.history, target=target)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_a_future_is_for_its_share_the_mean_of_what_the_teachers_forecast(share: float) -> None:
+@pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
+def test_a_target_is_mixed_with_the_mean_forecast_of_the_teachers(weight: float) -> None:
     windows, teachers = _waves(), [_model(1), _model(2), _model(3)]
-    taught = DistillationWindows(windows, teachers, share=share)
-    came = windows.gather(INDEX)
-    said = sum(teacher.forecast(came.history).values for teacher in teachers) / 3
-    lesson = taught.gather(INDEX)
-    assert len(taught) == len(windows)
-    assert torch.equal(lesson.history, came.history)
-    torch.testing.assert_close(lesson.target, (1 - share) * came.target + share * said)
+    mixed = DistillationWindows(windows, teachers, weight=weight)
+    actual = windows.gather(INDEX)
+    forecast = sum(teacher.forecast(actual.history).values for teacher in teachers) / 3
+    batch = mixed.gather(INDEX)
+    assert len(mixed) == len(windows)
+    assert torch.equal(batch.history, actual.history)
+    torch.testing.assert_close(batch.target, (1 - weight) * actual.target + weight * forecast)
 
 
-def test_what_is_unknown_is_not_made_up_by_teachers() -> None:
-    lesson = DistillationWindows(_Unfinished(), [_model(1)], share=0.5).gather(INDEX)
-    assert lesson.target[..., -1].isnan().all()
-    assert lesson.target[..., :-1].isfinite().all()
+def test_unknown_targets_stay_unknown() -> None:
+    batch = DistillationWindows(_PartlyKnown(), [_model(1)], weight=0.5).gather(INDEX)
+    assert batch.target[..., -1].isnan().all()
+    assert batch.target[..., :-1].isfinite().all()
 
 
 @pytest.mark.slow
-def test_lessons_of_who_knows_better_than_noise_are_worth_more_than_the_noise() -> None:
-    """A teacher that has seen the waves themselves, and two models that see noise all over them."""
+def test_a_student_of_a_good_teacher_beats_a_model_trained_on_noisy_targets() -> None:
+    """The teacher is trained on clean waves; student and plain model on waves with noise."""
     config = TrainingConfig(max_steps=150, batch_size=32, val_check_steps=50, learning_rate=5e-3)
-    teacher, taught, alone = _model(1), _model(2), _model(2)
+    teacher, student, plain = _model(1), _model(2), _model(2)
     train(teacher, _waves(), None, config)
-    train(alone, _waves(noise=1.0), None, config)
-    train(taught, DistillationWindows(_waves(noise=1.0), [teacher], share=0.8), None, config)
-    assert mean_absolute_error(taught, _waves()) < 0.8 * mean_absolute_error(alone, _waves())
+    train(plain, _waves(noise=1.0), None, config)
+    train(student, DistillationWindows(_waves(noise=1.0), [teacher], weight=0.8), None, config)
+    assert mean_absolute_error(student, _waves()) < 0.8 * mean_absolute_error(plain, _waves())
 
 
 def test_without_teachers_it_is_plain_training() -> None:
-    taught, plain = _model(1), _model(1)
-    report = train_with_distillation(taught, _model, _waves(), _waves(), _config(distill_from=0))
+    student, plain = _model(1), _model(1)
+    report = train_with_distillation(student, _model, _waves(), _waves(), _config(distill_from=0))
     assert report == train(plain, _waves(), _waves(), _config(distill_from=0))
-    _assert_same_weights(taught, plain)
+    _assert_same_weights(student, plain)
 
 
-def test_the_taught_learns_longer_from_teachers_that_learned_alone() -> None:
-    config, taught, by_hand = _config(), _model(1), _model(1)
-    report = train_with_distillation(taught, _model, _waves(), None, config)
+def test_the_student_trains_longer_than_its_teachers() -> None:
+    config, student, by_hand = _config(), _model(1), _model(1)
+    report = train_with_distillation(student, _model, _waves(), None, config)
     teachers = []
     for own in teacher_configs(config):
         teachers.append(_model(own.random_seed))
         train(teachers[-1], _waves(), None, own)
-    lessons = DistillationWindows(_waves(), teachers, share=SHARE)
-    train(by_hand, lessons, None, config.model_copy(update={"max_steps": LONGER * config.max_steps}))
-    _assert_same_weights(taught, by_hand)
-    assert report.steps == LONGER * config.max_steps
+    mixed = DistillationWindows(_waves(), teachers, weight=TEACHER_WEIGHT)
+    train(by_hand, mixed, None, config.model_copy(update={"max_steps": STUDENT_LENGTH * config.max_steps}))
+    _assert_same_weights(student, by_hand)
+    assert report.steps == STUDENT_LENGTH * config.max_steps
 
 
-def test_no_two_teachers_share_a_seed_nor_have_that_of_the_taught() -> None:
+def test_teachers_and_student_have_different_seeds() -> None:
     configs = [own for seed in (0, 1, 2) for own in teacher_configs(_config(distill_from=4, random_seed=seed))]
     assert len({own.random_seed for own in configs} - {0, 1, 2}) == len(configs) == 12
     assert all(own.distill_from == 0 for own in configs)
 
 
-def test_steps_are_counted_on_from_teacher_to_taught() -> None:
+def test_progress_counts_the_steps_of_teachers_and_student() -> None:
     heard: list[TrainingStep] = []
     train_with_distillation(_model(1), _model, _waves(), None, _config(), progress=heard.append)
     assert [step.step for step in heard] == list(range(1, 41))
@@ -117,8 +123,8 @@ def test_steps_are_counted_on_from_teacher_to_taught() -> None:
 
 
 @pytest.mark.parametrize("killed_at", [7, 18, 33])
-def test_teaching_that_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, killed_at: int) -> None:
-    """Amid the first teacher, the second, and the taught."""
+def test_resumed_distillation_equals_uninterrupted(tmp_path: Path, killed_at: int) -> None:
+    """The interruption is during the first teacher, the second, or the student."""
     whole, resumed = _model(1), _model(1)
     train_with_distillation(whole, _model, _waves(), _waves(), _config())
 
@@ -147,7 +153,7 @@ def test_teaching_that_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, k
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-def test_a_teacher_that_diverges_leaves_its_last_good_weights_to_the_model() -> None:
+def test_when_a_teacher_diverges_the_model_gets_its_kept_weights() -> None:
     model, config = _model(1), _config(learning_rate=1e30, gradient_clip=1e30)
     with pytest.raises(TrainingError):
         train_with_distillation(model, _model, _waves(), None, config)

@@ -1,4 +1,4 @@
-"""Any number of workers train one model to the weights that a single one with the whole batch reaches."""
+"""Training with any number of workers gives the weights of a single process."""
 
 import copy
 import threading
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from leapts.config import ModelConfig, TrainingConfig
-from leapts.data.windows import AlignedWindows
+from leapts.data.windows import AlignedWindows, WindowBatch
 from leapts.errors import ConfigError, TrainingError, WorkerLostError
 from leapts.model import LeapTSModel
 from leapts.model.build import build_model
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class _Meeting:
-    """Where threads that play workers add up what they have."""
+    """Sums the values of threads that act as workers."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -47,7 +47,7 @@ class _Meeting:
 
 
 class _Threads(ProcessGroup):
-    """A worker that is a thread: the arithmetic of the real one, with another way to meet."""
+    """A process group of threads: real arithmetic, but no communication between processes."""
 
     def __init__(self, rank: int, meeting: _Meeting) -> None:
         self.rank, self.size, self.meeting = rank, meeting.size, meeting
@@ -60,7 +60,7 @@ class _Threads(ProcessGroup):
 
 
 def _together(size: int, work: Callable[[_Threads], T]) -> list[T]:
-    """What each of so many workers makes of the same work."""
+    """Run the same function in several workers and return their results."""
     meeting = _Meeting(size)
     torch.set_num_threads(1)
 
@@ -107,9 +107,9 @@ def _assert_close(one: LeapTSModel, other: LeapTSModel) -> None:
         (2, 16, {"scheduling": {"kind": "monte_carlo"}}),
     ],
 )
-def test_shared_batches_lead_to_the_weights_of_whole_ones(size: int, batch: int, options: dict[str, Any]) -> None:
+def test_shared_batches_give_the_weights_of_whole_batches(size: int, batch: int, options: dict[str, Any]) -> None:
     config, alone = _config(batch_size=batch), _model(**options)
-    models = [_model(**options) for _ in range(size)]  # not in the threads: torch's seed is everybody's
+    models = [_model(**options) for _ in range(size)]  # not in the threads, which share torch's global seed
     expected = train(alone, _windows(), _windows(90), config)
 
     def work(workers: _Threads) -> tuple[LeapTSModel, TrainingReport]:
@@ -124,7 +124,7 @@ def test_shared_batches_lead_to_the_weights_of_whole_ones(size: int, batch: int,
             assert [value for _, value in ours] == pytest.approx([value for _, value in theirs], rel=1e-9)
 
 
-def test_workers_explore_as_one_would() -> None:
+def test_workers_draw_the_noise_of_a_single_process() -> None:
     history = _windows().gather(torch.arange(6)).history
     whole = _model()(history, torch.Generator().manual_seed(5))
     shared = _model()(history[4:], SharedNoise(torch.Generator().manual_seed(5), 6, slice(4, 6)))
@@ -133,7 +133,7 @@ def test_workers_explore_as_one_would() -> None:
     assert not torch.allclose(own, whole[4:], rtol=1e-3)
 
 
-def test_every_worker_starts_from_the_first_ones_weights() -> None:
+def test_all_workers_start_from_the_weights_of_rank_0() -> None:
     config = ModelConfig(h=HORIZON, input_size=LOOKBACK, hidden_size=8)
     one, other = (build_model(config, seed=seed).double() for seed in (0, 1))
     assert not torch.equal(one.head.weight, other.head.weight)
@@ -152,7 +152,7 @@ def test_validation_is_shared_without_changing_its_result() -> None:
 
 @pytest.mark.parametrize("stop_at", [3, 7])
 def test_workers_resume_to_the_weights_of_an_uninterrupted_run(stop_at: int, tmp_path: Path) -> None:
-    """Only the first worker has the folder, as on machines without a common disk."""
+    """Only rank 0 has the folder, as on machines without a shared disk."""
 
     def work(workers: _Threads, stop: int | None = None) -> LeapTSModel:
         def end(event: TrainingStep) -> None:
@@ -174,11 +174,11 @@ def test_workers_resume_to_the_weights_of_an_uninterrupted_run(stop_at: int, tmp
     assert not (tmp_path / "nothing here").exists()
 
 
-def test_a_loss_that_is_no_number_for_one_worker_stops_them_all() -> None:
+def test_a_loss_of_nan_in_one_worker_stops_all() -> None:
     class Poisoned(AlignedWindows):
-        def gather(self, index: Tensor) -> Any:
+        def gather(self, index: Tensor) -> WindowBatch:
             batch = super().gather(index)
-            return batch._replace(target=batch.target * torch.nan)
+            return WindowBatch(history=batch.history * torch.nan, target=batch.target)
 
     model = _model()
 
@@ -193,7 +193,7 @@ def test_a_loss_that_is_no_number_for_one_worker_stops_them_all() -> None:
     assert "became nan at step 1" in one
 
 
-def test_processes_on_different_data_are_refused_by_all_of_them() -> None:
+def test_all_processes_refuse_different_data() -> None:
     def work(workers: _Threads) -> str:
         with pytest.raises(ConfigError) as caught:
             require_same(workers, b"abc" if workers.rank != 2 else b"abd")
@@ -217,7 +217,7 @@ def test_a_step_takes_one_message() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 6])
-def test_shares_are_a_partition_into_like_parts(count: int) -> None:
+def test_shares_are_a_partition_into_parts_of_nearly_equal_size(count: int) -> None:
     meeting = _Meeting(4)
     shares = [range(count)[_Threads(rank, meeting).share(count)] for rank in range(4)]
     assert [number for share in shares for number in share] == list(range(count))
@@ -229,7 +229,7 @@ def test_without_a_process_group_there_is_one_worker(monkeypatch: pytest.MonkeyP
     assert isinstance(current_workers(), SingleProcess)
     with joined_workers() as workers:
         assert isinstance(workers, SingleProcess)
-    # A torch that was built without it has but this of the package.
+    # A torch built without distributed support has only this function of the package.
     monkeypatch.setattr("leapts.training.distributed.dist", SimpleNamespace(is_available=lambda: False))
     assert isinstance(current_workers(), SingleProcess)
     with joined_workers() as workers:

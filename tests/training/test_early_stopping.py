@@ -1,4 +1,4 @@
-"""What training knows between steps: when weights are kept, and when it stops."""
+"""Early stopping keeps the best weights and stops after `patience` checks without improvement."""
 
 import torch
 
@@ -10,13 +10,13 @@ def _state() -> TrainingState:
     return TrainingState(TrainingReport(), {})
 
 
-def _look(state: TrainingState, score: float | None, *, patience: int = 2, losses: tuple[float, ...] = (1.0,)) -> None:
+def _check(state: TrainingState, score: float | None, *, patience: int = 2, losses: tuple[float, ...] = (1.0,)) -> None:
     state.report.steps += 10
     state.losses_since_check.extend(losses)
-    state.look(make_model("none"), score, patience)
+    state.record_check(make_model("none"), score, patience)
 
 
-def test_before_the_first_step_nothing_is_known_but_the_weights() -> None:
+def test_a_fresh_state_has_a_copy_of_the_weights_and_an_empty_report() -> None:
     model = make_model("none")
     state = TrainingState.fresh(model)
     assert state.report == TrainingReport(0, 0, None, False, [], [])
@@ -28,26 +28,26 @@ def test_before_the_first_step_nothing_is_known_but_the_weights() -> None:
     assert all(torch.equal(state.kept[name], value) for name, value in weights.items())
 
 
-def test_a_look_notes_the_mean_loss_since_the_one_before_and_the_score() -> None:
+def test_a_check_records_its_score_and_the_mean_loss_since_the_previous_check() -> None:
     state = _state()
-    _look(state, 0.5, losses=(1.0, 2.0, 6.0))
-    _look(state, 0.25, losses=(5.0,))
+    _check(state, 0.5, losses=(1.0, 2.0, 6.0))
+    _check(state, 0.25, losses=(5.0,))
     assert state.report.losses == [(10, 3.0), (20, 5.0)]
     assert state.report.validations == [(10, 0.5), (20, 0.25)]
     assert state.losses_since_check == []
 
 
-def test_the_best_weights_are_kept_and_the_first_of_equals() -> None:
+def test_the_best_weights_are_kept_and_the_earliest_of_equal_scores() -> None:
     state = _state()
-    _look(state, 0.5)
+    _check(state, 0.5)
     kept = state.kept
     assert kept
     for worse in (0.5, 0.7):
-        _look(state, worse, patience=9)
+        _check(state, worse, patience=9)
         assert state.kept is kept
         assert (state.report.best_step, state.report.best_validation) == (10, 0.5)
     assert state.checks_without_improvement == 2
-    _look(state, 0.4, patience=9)
+    _check(state, 0.4, patience=9)
     assert state.kept is not kept
     assert (state.report.best_step, state.report.best_validation) == (40, 0.4)
     assert state.checks_without_improvement == 0
@@ -56,24 +56,24 @@ def test_the_best_weights_are_kept_and_the_first_of_equals() -> None:
 def test_without_validation_the_last_weights_are_kept() -> None:
     state = _state()
     for step in (10, 20):
-        _look(state, None)
+        _check(state, None)
         assert (state.report.best_step, state.report.best_validation) == (step, None)
     assert state.report.validations == []
     assert state.checks_without_improvement == 0
 
 
-def test_training_stops_after_so_many_looks_without_better_and_never_when_told_to_be_patient() -> None:
+def test_training_stops_after_patience_checks_and_never_with_patience_zero() -> None:
     state, endless = _state(), _state()
     stopped = []
     for score in (0.5, 0.6, 0.6, 0.6):
-        _look(state, score, patience=2)
-        _look(endless, score, patience=0)
+        _check(state, score, patience=2)
+        _check(endless, score, patience=0)
         stopped.append(state.report.stopped_early)
     assert stopped == [False, False, True, True]
     assert not endless.report.stopped_early
     hasty = _state()
-    _look(hasty, 0.5, patience=1)
-    _look(hasty, 0.6, patience=1)
+    _check(hasty, 0.5, patience=1)
+    _check(hasty, 0.6, patience=1)
     assert hasty.report.stopped_early
 
 

@@ -1,4 +1,4 @@
-"""What training tells its callback arrives in the logs people keep."""
+"""Loggers write the losses and validation errors of training."""
 
 import sys
 import types
@@ -18,7 +18,7 @@ def fitted(progress: Any) -> LeapTS:
     return make_forecaster(max_steps=25, training=training).fit(make_frame({"a": 90}), progress=progress)
 
 
-def test_callbacks_go_together_in_their_order() -> None:
+def test_combined_callbacks_are_called_in_order() -> None:
     heard: list[tuple[str, int]] = []
     tell = together(lambda step: heard.append(("one", step.step)), lambda step: heard.append(("two", step.step)))
     tell(TrainingStep(1, 2, 0.5, None, None))
@@ -27,7 +27,7 @@ def test_callbacks_go_together_in_their_order() -> None:
 
 @pytest.mark.parametrize("module", ["tensorboard", "mlflow"])
 def test_a_missing_extra_is_named(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # What torch has imported of it already would hide that it is missing.
+    # Modules that are imported already would hide that the package is missing.
     for name in [name for name in sys.modules if name.split(".")[0] == module or name == "torch.utils.tensorboard"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
@@ -36,7 +36,7 @@ def test_a_missing_extra_is_named(module: str, tmp_path: Path, monkeypatch: pyte
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tensorboard_shows_every_look_and_some_losses(tmp_path: Path) -> None:
+def test_tensorboard_has_every_validation_error_and_some_losses(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -49,8 +49,8 @@ def test_tensorboard_shows_every_look_and_some_losses(tmp_path: Path) -> None:
     assert shown == [(step, pytest.approx(value)) for step, value in report.validations]
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # its own libraries', among themselves
-def test_mlflow_holds_every_look_and_some_losses(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # raised inside MLflow's dependencies
+def test_mlflow_has_every_validation_error_and_some_losses(tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'mlflow.db'}")
     experiment = mlflow.create_experiment("tests", artifact_location=(tmp_path / "artifacts").as_uri())
@@ -65,7 +65,7 @@ def test_mlflow_holds_every_look_and_some_losses(tmp_path: Path) -> None:
     assert len(client.get_metric_history(other, "validation")) == 3
 
 
-def test_mlflow_is_told_of_losses_and_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow_gets_losses_with_step_and_run(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[dict[str, float], int, str | None]] = []
 
     def log_metrics(values: dict[str, float], step: int, run_id: str | None) -> None:
@@ -79,7 +79,7 @@ def test_mlflow_is_told_of_losses_and_looks(monkeypatch: pytest.MonkeyPatch) -> 
     assert list(told[0][0].values()) == [0.5]
 
 
-def test_mlflow_makes_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_mlflow_run_is_created(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     runs = [types.SimpleNamespace(info=types.SimpleNamespace(run_id="active")), None]
 

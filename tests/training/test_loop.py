@@ -1,8 +1,8 @@
-"""Training learns, repeats itself to the bit, stops in time, and never loses good weights."""
+"""Training reduces the error, is reproducible bit for bit, stops early, and keeps the best weights."""
 
 import math
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from leapts.config import ModelConfig, TrainingConfig
-from leapts.data.windows import AlignedWindows
+from leapts.data.windows import AlignedWindows, WindowBatch
 from leapts.errors import TrainingError
 from leapts.model import LeapTSModel
 from leapts.model.build import build_model
@@ -20,13 +20,8 @@ from leapts.training.loop import TrainingStep, _WindowOrder, clip_gradients, mea
 LOOKBACK, HORIZON = 16, 8
 
 
-class _Batch(NamedTuple):
-    history: Tensor
-    target: Tensor
-
-
 class _Noise:
-    """Windows whose future has nothing to do with their history: there is nothing to learn."""
+    """Windows whose target is independent of their history: there is nothing to learn."""
 
     def __init__(self, seed: int) -> None:
         self.windows = torch.randn(64, 1, LOOKBACK + HORIZON, generator=torch.Generator().manual_seed(seed))
@@ -34,12 +29,13 @@ class _Noise:
     def __len__(self) -> int:
         return len(self.windows)
 
-    def gather(self, index: Tensor) -> _Batch:
-        return _Batch(self.windows[index][..., :LOOKBACK], self.windows[index][..., LOOKBACK:])
+    def gather(self, index: Tensor) -> WindowBatch:
+        windows = self.windows[index]
+        return WindowBatch(history=windows[..., :LOOKBACK], target=windows[..., LOOKBACK:])
 
 
-class _Unfinished:
-    """Waves of which only the first steps ahead are known."""
+class _PartlyKnown:
+    """Waves with targets that are known for the first steps only."""
 
     def __init__(self, known: int) -> None:
         self.windows, self.known = _waves(), known
@@ -47,14 +43,14 @@ class _Unfinished:
     def __len__(self) -> int:
         return len(self.windows)
 
-    def gather(self, index: Tensor) -> _Batch:
+    def gather(self, index: Tensor) -> WindowBatch:
         batch = self.windows.gather(index)
-        history, future = batch.history, batch.target
-        return _Batch(history, torch.where(torch.arange(HORIZON) < self.known, future, math.nan))
+        target = torch.where(torch.arange(HORIZON) < self.known, batch.target, math.nan)
+        return WindowBatch(history=batch.history, target=target)
 
 
 class _Poisoned:
-    """Good windows for some steps, and then no numbers."""
+    """Valid windows for some steps, then histories of NaN."""
 
     def __init__(self, good_steps: int) -> None:
         self.windows, self.left = _waves(), good_steps
@@ -62,11 +58,10 @@ class _Poisoned:
     def __len__(self) -> int:
         return len(self.windows)
 
-    def gather(self, index: Tensor) -> _Batch:
+    def gather(self, index: Tensor) -> WindowBatch:
         batch = self.windows.gather(index)
-        history, future = batch.history, batch.target
         self.left -= 1
-        return _Batch(history, future if self.left >= 0 else future * math.nan)
+        return batch if self.left >= 0 else WindowBatch(history=batch.history * math.nan, target=batch.target)
 
 
 def _model() -> LeapTSModel:
@@ -87,52 +82,44 @@ def _assert_same_weights(one: LeapTSModel, other: LeapTSModel) -> None:
 
 
 @pytest.mark.slow
-def test_waves_are_learnt_to_near_zero_error() -> None:
+def test_the_error_on_sine_waves_falls_to_nearly_zero() -> None:
     model, windows = _model(), _waves()
     before = mean_absolute_error(model, windows)
     train(model, windows, windows, _config(max_steps=300, val_check_steps=50, learning_rate=1e-2))
     assert mean_absolute_error(model, windows) < 0.05 < 0.5 * before
 
 
-def test_steps_that_are_not_known_teach_nothing_and_the_others_all_the_same() -> None:
+def test_known_steps_are_learned_and_unknown_ones_are_not() -> None:
     model, windows = _model(), _waves()
-    train(model, _Unfinished(known=3), None, _config(max_steps=300, learning_rate=1e-2), has_gaps=True)
+    train(model, _PartlyKnown(known=3), None, _config(max_steps=300, learning_rate=1e-2))
     batch = windows.gather(torch.arange(len(windows)))
-    history, future = batch.history, batch.target
-    error = (model.forecast(history).values - future).abs().mean((0, 1))
+    error = (model.forecast(batch.history).values - batch.target).abs().mean((0, 1))
     assert error[:3].max() < 0.1 < error[3:].mean()
 
 
-def test_windows_of_which_nothing_is_known_leave_the_weights_alone() -> None:
+def test_unknown_targets_leave_the_weights_unchanged() -> None:
     model = _model()
-    report = train(model, _Unfinished(known=0), None, _config(), has_gaps=True)
+    report = train(model, _PartlyKnown(known=0), None, _config())
     assert report.steps == 30
     _assert_same_weights(model, _model())
 
 
-def test_windows_without_gaps_are_learnt_from_to_the_same_bits_whether_there_may_be_some_or_not() -> None:
-    one, other = _model(), _model()
-    train(one, _waves(), None, _config())
-    train(other, _waves(), None, _config(), has_gaps=True)
-    _assert_same_weights(one, other)
-
-
-def test_the_same_seed_trains_to_the_same_bits() -> None:
+def test_the_same_seed_gives_the_same_weights_bit_for_bit() -> None:
     one, other = _model(), _model()
     assert train(one, _waves(), _waves(200), _config()) == train(other, _waves(), _waves(200), _config())
     _assert_same_weights(one, other)
 
 
-@pytest.mark.parametrize(("most", "norm"), [(1.0, 1.0), (13.0, 13.0), (14.0, 13.0)])
-def test_a_gradient_is_shortened_to_the_longest_allowed_and_a_shorter_one_left_alone(most: float, norm: float) -> None:
+@pytest.mark.parametrize(("max_norm", "norm"), [(1.0, 1.0), (13.0, 13.0), (14.0, 13.0)])
+def test_gradients_are_clipped_to_the_maximum_norm(max_norm: float, norm: float) -> None:
     layer = nn.Linear(1, 1)
     layer.weight.grad, layer.bias.grad = torch.tensor([[12.0]]), torch.tensor([-5.0])
-    clip_gradients(layer, most)
+    clip_gradients(layer, max_norm)
     expected = torch.tensor([12.0, -5.0]) * (norm / 13)
     torch.testing.assert_close(torch.cat([layer.weight.grad.flatten(), layer.bias.grad]), expected)
 
 
-def test_a_step_is_adam_on_the_clipped_huber_gradient_at_a_falling_rate() -> None:
+def test_a_step_is_adam_on_the_clipped_huber_gradient_with_cosine_decay() -> None:
     model, by_hand = _model(), _model()
     config = _config(max_steps=4, huber_delta=0.05, gradient_clip=0.001, learning_rate=3e-3)
     train(model, _waves(), None, config)
@@ -140,9 +127,8 @@ def test_a_step_is_adam_on_the_clipped_huber_gradient_at_a_falling_rate() -> Non
     order = _WindowOrder(len(_waves()), config)
     for step in range(4):
         batch = _waves().gather(order.batch(step))
-        history, future = batch.history, batch.target
         generator = torch.Generator().manual_seed(seed_for(config.random_seed, "exploration", step))
-        error = by_hand(history, generator) - future
+        error = by_hand(batch.history, generator) - batch.target
         small = error.abs() <= 0.05
         loss = torch.where(small, error.square() / 2, 0.05 * (error.abs() - 0.025)).mean()
         optimizer.zero_grad()
@@ -158,14 +144,14 @@ def test_a_step_is_adam_on_the_clipped_huber_gradient_at_a_falling_rate() -> Non
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
 
 
-def test_another_seed_takes_another_way() -> None:
+def test_another_seed_gives_other_weights() -> None:
     one, other = _model(), _model()
     train(one, _waves(), None, _config())
     train(other, _waves(), None, _config(random_seed=2))
     assert not torch.equal(one.head.weight, other.head.weight)
 
 
-def test_the_best_weights_are_the_ones_that_stay() -> None:
+def test_the_weights_of_the_lowest_validation_error_are_kept() -> None:
     model = _model()
     report = train(model, _Noise(0), _Noise(1), _config(max_steps=100, patience=0, learning_rate=1e-2))
     scores = dict(report.validations)
@@ -174,25 +160,25 @@ def test_the_best_weights_are_the_ones_that_stay() -> None:
     assert report.best_step < 100
 
 
-def test_training_stops_when_validation_gets_no_better() -> None:
+def test_training_stops_early_without_improvement() -> None:
     report = train(_model(), _Noise(0), _Noise(1), _config(max_steps=2000, patience=3, learning_rate=1e-2))
     assert report.stopped_early
     assert report.steps == report.best_step + 3 * 5 < 2000
 
 
-def test_without_validation_the_last_weights_stay() -> None:
+def test_without_validation_the_last_weights_are_kept() -> None:
     report = train(_model(), _waves(), None, _config())
     assert (report.steps, report.best_step, report.validations) == (30, 30, [])
     assert [step for step, _ in report.losses] == [5, 10, 15, 20, 25, 30]
 
 
 @pytest.mark.parametrize("good_steps", [0, 13])
-def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_weights(good_steps: int) -> None:
+def test_a_loss_of_nan_stops_training_and_restores_the_kept_weights(good_steps: int) -> None:
     poisoned, expected = _model(), _model()
     with pytest.raises(TrainingError, match=rf"became nan at step {good_steps + 1} of 30.*learning_rate below 0\.002"):
         train(poisoned, _Poisoned(good_steps), None, _config())
     if good_steps:
-        _train_until(expected, 10)  # when the loop last looked
+        _train_until(expected, 10)  # the last validation check
     _assert_same_weights(poisoned, expected)
 
 
@@ -201,7 +187,7 @@ class _StopHereError(Exception):
 
 
 def _train_until(model: LeapTSModel, steps: int) -> None:
-    """The first steps of the usual run."""
+    """Train for the first steps of a run."""
 
     def stop(event: TrainingStep) -> None:
         if event.step == steps:
@@ -211,7 +197,7 @@ def _train_until(model: LeapTSModel, steps: int) -> None:
         train(model, _waves(), None, _config(), progress=stop)
 
 
-def test_progress_hears_of_every_step() -> None:
+def test_progress_is_called_after_every_step() -> None:
     events: list[TrainingStep] = []
     train(_model(), _waves(), _waves(200), _config(), progress=events.append)
     assert [event.step for event in events] == list(range(1, 31))
@@ -220,7 +206,7 @@ def test_progress_hears_of_every_step() -> None:
     assert all(after <= before for before, after in pairwise(bests))
 
 
-def test_every_window_comes_once_an_epoch_in_an_order_of_its_own() -> None:
+def test_an_epoch_has_every_window_once_in_a_new_order() -> None:
     order = _WindowOrder(50, _config(batch_size=16))
     epochs = [torch.cat([order.batch(4 * epoch + step) for step in range(4)]) for epoch in range(2)]
     for epoch in epochs:
@@ -230,7 +216,7 @@ def test_every_window_comes_once_an_epoch_in_an_order_of_its_own() -> None:
 
 
 @given(st.integers(1, 500), st.integers(1, 100))
-def test_no_batch_has_more_windows_than_asked_for_and_none_far_fewer_than_another(windows: int, size: int) -> None:
+def test_batches_of_an_epoch_differ_by_one_window_at_most(windows: int, size: int) -> None:
     order = _WindowOrder(windows, _config(batch_size=size))
     sizes = [len(order.batch(step)) for step in range(order.steps_per_epoch)]
     assert len(sizes) == math.ceil(windows / size)
@@ -238,15 +224,14 @@ def test_no_batch_has_more_windows_than_asked_for_and_none_far_fewer_than_anothe
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_what_is_not_known_of_a_future_counts_for_nothing() -> None:
+def test_unknown_targets_do_not_count_in_the_error() -> None:
     model, windows = _model(), _waves()
     batch = windows.gather(torch.arange(len(windows)))
-    history, future = batch.history, batch.target
-    expected = (model.forecast(history).values - future)[..., :3].abs().mean()
-    assert mean_absolute_error(model, _Unfinished(known=3)) == pytest.approx(float(expected), rel=1e-6)
+    expected = (model.forecast(batch.history).values - batch.target)[..., :3].abs().mean()
+    assert mean_absolute_error(model, _PartlyKnown(known=3)) == pytest.approx(float(expected), rel=1e-6)
 
 
-def test_too_many_windows_for_an_order_are_drawn_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_windows_to_shuffle_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leapts.training.loop._MAX_SHUFFLED", 10)
     order = _WindowOrder(1000, _config(batch_size=16))
     batch = order.batch(3)

@@ -1,4 +1,4 @@
-"""A checkpoint is one file with everything training needs to go on as if it had never stopped."""
+"""Checkpoints: one file with everything that training needs to resume exactly."""
 
 import hashlib
 import json
@@ -17,45 +17,45 @@ from leapts.training.early_stopping import TrainingReport, TrainingState
 
 FILE_NAME = "checkpoint.safetensors"
 _PARTS = "parts"
-_SCHEMA = 2  # 1 had batches of other windows
+_SCHEMA = 2  # schema 1 sampled other batches
 
 
 def kept_files(folder: Path) -> list[Path]:
-    """What holds the state of a run in a folder: its own file, and those of its parts."""
+    """List the checkpoint files of a run: its own and those of its parts."""
     return [path for path in (folder / FILE_NAME, *folder.glob(f"{_PARTS}/*/{FILE_NAME}")) if path.exists()]
 
 
 class Checkpoint:
-    """Keeps the state of one run in a folder, replaced in one move at every look at the validation windows."""
+    """The checkpoint of one run in a folder, replaced atomically at every validation check."""
 
     def __init__(self, folder: str | Path, *, fingerprint: str) -> None:
-        """Names the run.
+        """Set the location of the checkpoint.
 
         Args:
-            folder: Where to keep the file; made when first needed.
-            fingerprint: Of the options and the data: a checkpoint of another run is refused.
+            folder: The folder of the file; created when first written.
+            fingerprint: A digest of the options and the data; a checkpoint with another one is refused.
         """
         self.path = Path(folder) / FILE_NAME
         self.fingerprint = fingerprint
 
     def part(self, name: str) -> "Checkpoint":
-        """Of a part of the run, in a folder of its own within this one."""
+        """Return the checkpoint of a part of the run, such as one teacher, in a subfolder."""
         return Checkpoint(self.path.parent / _PARTS / name, fingerprint=f"{self.fingerprint}/{name}")
 
     def read(self) -> bytes:
-        """The kept state as bytes; none when there is nothing to go on from."""
+        """Read the file; without a file, return no bytes."""
         try:
             return self.path.read_bytes() or b"\0"  # an empty file is damaged, not absent
         except FileNotFoundError:
             return b""
 
     def discard(self) -> None:
-        """Forget the state, that of parts as well, so that training starts afresh."""
+        """Delete the checkpoint and those of its parts."""
         for path in kept_files(self.path.parent):
             path.unlink(missing_ok=True)
 
     def save(self, model: LeapTSModel, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
-        """Put the present state in place of the one before."""
+        """Replace the checkpoint by the current state."""
         tensors: dict[str, Tensor] = {f"model.{name}": value for name, value in model.state_dict().items()}
         tensors |= {f"kept.{name}": value for name, value in state.kept.items()}
         for number, moments in optimizer.state_dict()["state"].items():
@@ -72,12 +72,12 @@ class Checkpoint:
         write_file(self.path, save(tensors, metadata={"record": json.dumps(record)}))
 
     def restore(self, content: bytes, model: LeapTSModel, optimizer: torch.optim.Optimizer) -> TrainingState:
-        """Bring model and optimiser to the kept state.
+        """Restore model and optimizer.
 
         Args:
-            content: What `read` gave, here or in another process.
-            model: The model.
-            optimizer: Its optimiser.
+            content: The bytes that `read` returned, here or in another process.
+            model: The model to restore.
+            optimizer: The optimizer of the model.
 
         Raises:
             ModelFileError: When the content is damaged, or belongs to a run with other options or data.
@@ -104,7 +104,7 @@ class Checkpoint:
     def _parsed(self, content: bytes) -> tuple[dict[str, Any], dict[str, Tensor]]:
         try:
             tensors = load(content)
-            # A file starts with the length of its header, and the header, which is JSON.
+            # A file starts with the length of its header and the header itself, which is JSON.
             header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
             record = json.loads(header["__metadata__"]["record"])
             if record["sha256"] != _digest(tensors):

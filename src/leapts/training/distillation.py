@@ -1,10 +1,11 @@
-"""Teaching: a model learns from what came, and from what several others, fitted before it, forecast on average.
+"""Knowledge distillation: train a student on the targets and on the mean forecast of several teachers.
 
-Models that differ in nothing but their seeds make errors of their own, of which their mean has fewer. Who learns from
-that mean keeps most of what it gains and is still one model: one schedule to trace, at the cost of one forecast.
+Models with different seeds make different errors, and their mean makes smaller ones. A student keeps most of that gain
+in one model, with one schedule to trace and the cost of one forecast.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -20,10 +21,9 @@ from leapts.training.distributed import Workers
 from leapts.training.early_stopping import TrainingReport
 from leapts.training.loop import Progress, WindowSource, seed_for, train
 
-# How much of what is learned is the teachers', and how many times as long as each of them the taught one learns. Their
-# mean is smoother than what came: who learns from it goes on getting better for longer.
-SHARE = 0.5
-LONGER = 2
+TEACHER_WEIGHT = 0.5  # of the teachers' forecast in the target of the student
+# The teachers' forecast is smoother than the targets, so the student keeps improving for longer.
+STUDENT_LENGTH = 2  # training steps of the student, as a multiple of those of a teacher
 
 
 def train_with_distillation(
@@ -35,82 +35,80 @@ def train_with_distillation(
     *,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
-    has_gaps: bool = False,
     workers: Workers | None = None,
 ) -> TrainingReport:
-    """Fit the model in place as `train` does, after as many teachers as the options ask for; often that is none.
+    """Train the teachers that the options ask for, then the model; without teachers, like `train`.
 
     Args:
-        model: What to fit.
-        make: A fresh model of the same kind from a seed, to be a teacher.
-        training: Windows to learn from.
-        validation: Windows to choose weights by, the teachers' as well.
-        config: How; each teacher has as many steps as it says, the taught one `LONGER` times as many.
-        progress: Called after every step, which are counted on from one model to the next.
-        checkpoint: Where to keep the state, and to go on from if it holds one; teachers have folders in it.
-        has_gaps: Whether steps of the training windows' horizons may be unknown, NaN.
-        workers: The processes to share every batch with.
+        model: The model, which is the student if there are teachers.
+        make: Builds a teacher from a seed.
+        training: The training windows.
+        validation: The validation windows, also of the teachers.
+        config: The options; a teacher takes `max_steps` steps, the student `STUDENT_LENGTH` times as many.
+        progress: Called after every step, with steps counted over all models.
+        checkpoint: As in `train`; teachers have subfolders of it.
+        workers: The processes that share every batch.
 
     Returns:
-        How the training of the model itself went.
+        The report of the model, without its teachers.
 
     Raises:
-        TrainingError: When a loss stops being a number; the model then has the last good weights of who it befell.
-        WorkerLostError: When one of the other processes is gone.
+        TrainingError: When a loss is no longer finite; the model then has the last kept weights of the diverging one.
+        WorkerLostError: When another process ended.
     """
-    alike = partial(train, validation=validation, has_gaps=has_gaps, workers=workers)
-    total = config.max_steps * (config.distill_from + LONGER if config.distill_from else 1)
+    fit = partial(train, validation=validation, workers=workers)
+    total = config.max_steps * (config.distill_from + STUDENT_LENGTH if config.distill_from else 1)
     teachers: list[LeapTSModel] = []
-    for number, own in enumerate(teacher_configs(config), 1):
-        teacher = make(own.random_seed)
-        heard = progress and _counted_on(progress, len(teachers) * config.max_steps, total)
-        kept = checkpoint and checkpoint.part(f"teacher-{number}")
+    for number, teacher_config in enumerate(teacher_configs(config), 1):
+        teacher = make(teacher_config.random_seed)
+        shifted = progress and _shift_progress(progress, len(teachers) * config.max_steps, total)
+        part = checkpoint and checkpoint.part(f"teacher-{number}")
         try:
-            alike(teacher, training, config=own, progress=heard, checkpoint=kept)
+            fit(teacher, training, config=teacher_config, progress=shifted, checkpoint=part)
         except TrainingError:
             model.load_state_dict(teacher.state_dict())
             raise
         teachers.append(teacher)
     if teachers:
-        training = DistillationWindows(training, teachers, share=SHARE)
-        config = config.model_copy(update={"max_steps": config.max_steps * LONGER})
-        progress = progress and _counted_on(progress, total - config.max_steps, total)
-    return alike(model, training, config=config, progress=progress, checkpoint=checkpoint)
+        training = DistillationWindows(training, teachers, weight=TEACHER_WEIGHT)
+        config = config.model_copy(update={"max_steps": config.max_steps * STUDENT_LENGTH})
+        progress = progress and _shift_progress(progress, total - config.max_steps, total)
+    return fit(model, training, config=config, progress=progress, checkpoint=checkpoint)
 
 
 def teacher_configs(config: TrainingConfig) -> list[TrainingConfig]:
-    """How each teacher learns: untaught, and from a seed of its own."""
+    """Return the options of each teacher: its own seed, and no teachers."""
     seeds = [seed_for(config.random_seed, "teacher", number) for number in range(config.distill_from)]
     return [config.model_copy(update={"distill_from": 0, "random_seed": seed}) for seed in seeds]
 
 
-def _counted_on(progress: Progress, before: int, total: int) -> Progress:
+def _shift_progress(progress: Progress, before: int, total: int) -> Progress:
     return lambda step: progress(step._replace(step=before + step.step, max_steps=total))
 
 
 class DistillationWindows:
-    """Windows whose futures are, for a share, what teachers forecast.
+    """Windows whose targets are mixed with the mean forecast of the teachers.
 
-    They are asked anew for every batch, so that nothing is kept for each window.
+    Teachers forecast every batch again, so that nothing is stored for each window.
     """
 
-    def __init__(self, windows: WindowSource, teachers: Sequence[LeapTSModel], *, share: float) -> None:
-        """Ready to be learned from.
+    def __init__(self, windows: WindowSource, teachers: Sequence[LeapTSModel], *, weight: float) -> None:
+        """Set windows and teachers.
 
         Args:
-            windows: What came.
-            teachers: Predictor models of the same look-back and horizon.
-            share: How much of a future is theirs: 0 for nothing, 1 for all of it. What is unknown stays so.
+            windows: The windows with the actual targets; unknown ones stay unknown.
+            teachers: Trained models with the same look-back and horizon.
+            weight: Weight of the teachers' forecast in a target, from 0 to 1.
         """
         self.windows = windows
         self.teachers = teachers
-        self.share = share
+        self.weight = weight
 
     def __len__(self) -> int:
         return len(self.windows)
 
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
-        """The windows of these numbers."""
+        """Return the windows with these indices."""
         batch = self.windows.gather(index)
-        said = torch.stack([teacher.forecast(batch.history).values for teacher in self.teachers]).mean(0)
-        return WindowBatch(batch.history, batch.target.lerp(said, self.share))
+        forecast = torch.stack([teacher.forecast(batch.history).values for teacher in self.teachers]).mean(0)
+        return replace(batch, target=batch.target.lerp(forecast, self.weight))

@@ -1,13 +1,12 @@
-"""The processes that train one model together: each with its share of every batch, all with the same weights.
+"""Data-parallel training: every process has the same weights and computes its share of every batch.
 
-A batch is split among them, and their gradients are added, each weighted by its share. So many processes then take the
-steps that one would take with the whole batch; `batch_size` means the same with any number of them.
+The gradients of the processes are added, each weighted by its share of the batch. The steps equal those of one process
+with the whole batch, so `batch_size` means the same for any number of processes.
 """
 
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 import torch
 import torch.distributed as dist
@@ -17,66 +16,49 @@ from leapts.errors import ConfigError, WorkerLostError
 from leapts.training.launcher import bind_to_loopback, is_distributed
 
 
-class Workers(Protocol):
-    """The seam between the loop and the processes around it; they all call the same methods in the same order."""
-
-    rank: int  # of this process; the first, 0, writes what there is to write
-    size: int
-
-    def share(self, count: int) -> slice:
-        """Which of so many things are this process's to do."""
-
-    def all_reduce_sum(self, values: Tensor) -> Tensor:
-        """The sum of every process's values."""
-
-    def all_reduce_mean(self, loss: Tensor, parameters: Iterable[nn.Parameter], weight: float) -> float:
-        """Bring loss and gradients to those of the whole batch, of which this process did the share `weight`."""
-
-    def broadcast(self, content: bytes) -> bytes:
-        """What the first process has; the others' is ignored."""
-
-
 class SingleProcess:
-    """One process that does everything."""
+    """Collective operations of the training loop, for one process; all processes call them in the same order."""
 
-    rank, size = 0, 1
-
-    def share(self, count: int) -> slice:
-        """All of it."""
-        return slice(0, count)
-
-    def all_reduce_sum(self, values: Tensor) -> Tensor:
-        """What it has."""
-        return values
-
-    def all_reduce_mean(self, loss: Tensor, parameters: Iterable[nn.Parameter], weight: float) -> float:  # noqa: ARG002
-        """They are those of the whole batch."""
-        return loss.item()
-
-    def broadcast(self, content: bytes) -> bytes:
-        """What it has."""
-        return content
-
-
-class ProcessGroup:
-    """The processes of torch's initialised process group, whoever initialised it."""
-
-    def __init__(self) -> None:
-        self.rank, self.size = dist.get_rank(), dist.get_world_size()
-        # The model is in main memory, which not every backend can reach.
-        self._group = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
+    rank, size = 0, 1  # rank 0 writes files
 
     def share(self, count: int) -> slice:
-        """A run of neighbours; shares differ in size by one at most."""
+        """Return the consecutive items, of `count`, that this process handles; shares differ by one item at most."""
         return slice(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
     def all_reduce_sum(self, values: Tensor) -> Tensor:
-        """The sum of every process's values, in place."""
-        self._met(lambda: dist.all_reduce(values, group=self._group))
+        """Sum the values of all processes, in place."""
+        return values
+
+    def all_reduce_mean(self, loss: Tensor, parameters: Iterable[nn.Parameter], weight: float) -> float:  # noqa: ARG002
+        """Replace gradients by those of the whole batch, and return its loss; `weight` is this process's share."""
+        return loss.item()
+
+    def broadcast(self, content: bytes) -> bytes:
+        """Return the content of rank 0; that of other ranks is ignored."""
+        return content
+
+
+Workers = SingleProcess  # the operations, which ProcessGroup overrides
+
+
+class ProcessGroup(SingleProcess):
+    """Training in the processes of torch's default process group."""
+
+    def __init__(self) -> None:
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        # The model is in main memory, which some backends cannot access.
+        self._group = None if dist.get_backend() == "gloo" else dist.new_group(backend="gloo")
+
+    def all_reduce_sum(self, values: Tensor) -> Tensor:
+        """Sum the values of all processes, in place."""
+        try:
+            dist.all_reduce(values, group=self._group)
+        except RuntimeError as error:
+            raise WorkerLostError("another process of this run ended") from error
         return values
 
     def all_reduce_mean(self, loss: Tensor, parameters: Iterable[nn.Parameter], weight: float) -> float:
-        """Add up weighted gradients and losses, in one message."""
+        """Sum weighted gradients and losses in one message."""
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         flat = torch.cat([loss.detach().view(1), *(gradient.view(-1) for gradient in gradients)]) * weight
         self.all_reduce_sum(flat)
@@ -86,7 +68,7 @@ class ProcessGroup:
         return float(flat[0])
 
     def broadcast(self, content: bytes) -> bytes:
-        """The first process's bytes, its length sent ahead."""
+        """Send the number of bytes of rank 0, then the bytes."""
         mine = content if self.rank == 0 else b""
         message = torch.frombuffer(bytearray(mine or b"\0"), dtype=torch.uint8)
         length = int(self.all_reduce_sum(torch.tensor(len(mine))))
@@ -94,27 +76,21 @@ class ProcessGroup:
             message = torch.zeros(max(length, 1), dtype=torch.uint8)
         return self.all_reduce_sum(message).numpy().tobytes()[:length]
 
-    def _met(self, communicate: Callable[[], object]) -> None:
-        try:
-            communicate()
-        except RuntimeError as error:
-            raise WorkerLostError("another process of this run ended") from error
-
 
 def current_workers() -> Workers:
-    """Those of the process group this process is in, if it is in one."""
+    """Return the current process group, or a single process without one."""
     return ProcessGroup() if dist.is_available() and dist.is_initialized() else SingleProcess()
 
 
 def require_same(workers: Workers, digest: bytes) -> None:
-    """Refuse processes that were started on different things.
+    """Refuse processes with different options or data.
 
     Args:
         workers: The processes.
-        digest: Of the options and the data, as this process has them.
+        digest: The digest of the options and the data of this process.
 
     Raises:
-        ConfigError: On every process, with the ones that differ from the first.
+        ConfigError: On every process, with the ranks that differ from rank 0.
     """
     table = torch.zeros(workers.size, len(digest), dtype=torch.uint8)
     table[workers.rank] = torch.frombuffer(bytearray(digest), dtype=torch.uint8)
@@ -130,12 +106,12 @@ def require_same(workers: Workers, digest: bytes) -> None:
 
 @contextmanager
 def joined_workers() -> Iterator[Workers]:
-    """The workers a launcher such as torchrun started this process among, for as long as the block lasts.
+    """Join the process group of a launcher such as torchrun for the duration of the block.
 
-    A process group that is there already is taken and left as it is.
+    An existing process group is used and left open.
 
     Raises:
-        WorkerLostError: In the block, when another process is gone or the launcher asks this one to stop.
+        WorkerLostError: In the block, when another process ended or the launcher stops this one.
     """
     if not dist.is_available() or dist.is_initialized() or not is_distributed():
         yield current_workers()
@@ -144,7 +120,7 @@ def joined_workers() -> Iterator[Workers]:
     try:
         dist.init_process_group("gloo")
     except RuntimeError as error:
-        raise WorkerLostError("the processes of this run did not find each other") from error
+        raise WorkerLostError("the processes of this run could not connect to each other") from error
     before = signal.signal(signal.SIGTERM, _stop)
     try:
         yield ProcessGroup()
@@ -154,5 +130,5 @@ def joined_workers() -> Iterator[Workers]:
 
 
 def _stop(*_: object) -> None:
-    """A launcher ends the others when one is gone; whichever is noticed first, the reason is the same."""
-    raise WorkerLostError("this process was asked to stop, because another one ended or the run was called off")
+    """Handle SIGTERM, which a launcher sends to the other processes when one has ended."""
+    raise WorkerLostError("this process was asked to stop, because another one ended or the run was cancelled")

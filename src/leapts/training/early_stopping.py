@@ -1,4 +1,4 @@
-"""What training knows between steps, apart from the weights and the optimiser."""
+"""Early stopping: keep the best weights, and stop after `patience` validation checks without improvement."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -10,13 +10,13 @@ from leapts.model import LeapTSModel
 
 @dataclass
 class TrainingReport:
-    """How training went."""
+    """The course of a training run."""
 
     steps: int = 0
     best_step: int = 0
     best_validation: float | None = None
     stopped_early: bool = False
-    losses: list[tuple[int, float]] = field(default_factory=list)  # step, mean loss since the look before
+    losses: list[tuple[int, float]] = field(default_factory=list)  # step, mean loss since the previous check
     validations: list[tuple[int, float]] = field(default_factory=list)  # step, mean absolute error
     naive_mae: float | None = None  # of the seasonal naive forecast on the same validation windows
 
@@ -30,33 +30,33 @@ class TrainingReport:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TrainingReport":
-        """From plain values, as JSON holds them."""
+        """Create a report from plain values, as read from JSON."""
         pairs = {
             name: [(int(step), float(value)) for step, value in values[name]] for name in ("losses", "validations")
         }
         return cls(**{**values, **pairs})
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return the report as plain values."""
         return asdict(self)
 
 
 @dataclass
 class TrainingState:
-    """The report so far, the weights to fall back on, and what has happened since the last look."""
+    """The report so far, the weights to return, and the losses since the last check."""
 
     report: TrainingReport
-    kept: dict[str, Tensor]  # the best weights; without validation, those of the last look
+    kept: dict[str, Tensor]  # the best weights; without validation, those of the last check
     checks_without_improvement: int = 0
     losses_since_check: list[float] = field(default_factory=list)
 
     @classmethod
     def fresh(cls, model: LeapTSModel) -> "TrainingState":
-        """Before the first step."""
-        return cls(TrainingReport(), _copied(model))
+        """Create the state before the first step."""
+        return cls(TrainingReport(), _copy_weights(model))
 
-    def look(self, model: LeapTSModel, score: float | None, patience: int) -> None:
-        """Take stock: keep the weights if they are the best yet, and stop when there has been no better for long."""
+    def record_check(self, model: LeapTSModel, score: float | None, patience: int) -> None:
+        """Record a validation check: keep the weights if they are the best, or decide to stop."""
         report = self.report
         report.losses.append((report.steps, sum(self.losses_since_check) / len(self.losses_since_check)))
         self.losses_since_check.clear()
@@ -64,12 +64,12 @@ class TrainingState:
             report.validations.append((report.steps, score))
         if score is None or report.best_validation is None or score < report.best_validation:
             report.best_validation, report.best_step = score, report.steps
-            self.kept = _copied(model)
+            self.kept = _copy_weights(model)
             self.checks_without_improvement = 0
         else:
             self.checks_without_improvement += 1
             report.stopped_early = 0 < patience <= self.checks_without_improvement
 
 
-def _copied(model: LeapTSModel) -> dict[str, Tensor]:
+def _copy_weights(model: LeapTSModel) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in model.state_dict().items()}

@@ -1,30 +1,31 @@
-"""Whether a launcher such as torchrun started this process among others, as it tells through the environment."""
+"""Environment variables of a launcher such as torchrun, which starts several processes for one run."""
 
 import os
 import socket
 
-_TOLD = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-_LOOPBACK = ("lo", "lo0")  # as Linux and macOS call it
+_VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+_LOOPBACK = ("lo", "lo0")  # on Linux and macOS
 
 
 def is_distributed() -> bool:
-    """Whether this process was started as one of several that work together."""
-    return all(name in os.environ for name in _TOLD) and int(os.environ["WORLD_SIZE"]) > 1
+    """Check whether a launcher started this process as one of several."""
+    return all(name in os.environ for name in _VARIABLES) and int(os.environ["WORLD_SIZE"]) > 1
 
 
 def is_first() -> bool:
-    """Whether this process is the one that speaks and writes: the only one, or the first of several."""
+    """Check whether this process prints and writes: the only one, or rank 0."""
     return not is_distributed() or os.environ["RANK"] == "0"
 
 
 def bind_to_loopback() -> None:
-    """Where all processes are on this computer, have them meet where no other computer can reach them.
+    """Make processes that are all on this machine connect over the loopback interface.
 
-    Else they would listen at whatever address this computer's name stands for. Who has chosen an interface keeps it.
+    Otherwise they would listen on the address of the host name, which other machines can reach. An interface that the
+    user has set is kept.
     """
     if os.environ.get("LOCAL_WORLD_SIZE") != os.environ["WORLD_SIZE"]:
         return
-    there = {name for _, name in socket.if_nameindex()}
+    present = {name for _, name in socket.if_nameindex()}
     for name in _LOOPBACK:
-        if name in there:
+        if name in present:
             os.environ.setdefault("GLOO_SOCKET_IFNAME", name)

@@ -1,6 +1,6 @@
-"""Training in the logs people already keep: callbacks for `fit(progress=...)` that write to TensorBoard and MLflow.
+"""Loggers: callbacks for `fit(progress=...)` that write to TensorBoard and MLflow.
 
-Neither makes a run, an experiment or a server of its own: they write where they are told, while training goes on.
+They create no run, experiment or server; they write to the given one while training runs.
 """
 
 from pathlib import Path
@@ -13,13 +13,13 @@ EVERY = 10
 
 
 class TensorBoardLog:
-    """Writes loss and validation error as events into a folder that `tensorboard --logdir` shows.
+    """Writes loss and validation error as events to a folder for `tensorboard --logdir`.
 
-    Close it, or use it in a `with` block, so that the last events reach the disk.
+    Close it, or use it in a `with` block, so that the last events are written.
 
     Args:
-        folder: Where the events go.
-        every: Steps between two losses; every look at the validation windows is written.
+        folder: The folder of the events.
+        every: Steps between two losses; every validation check is written.
     """
 
     def __init__(self, folder: str | Path, *, every: int = EVERY) -> None:
@@ -31,12 +31,12 @@ class TensorBoardLog:
         self._every = every
 
     def __call__(self, step: TrainingStep) -> None:
-        """After every step of training."""
-        for name, value in _worth_writing(step, self._every).items():
+        """Log a training step."""
+        for name, value in _metrics(step, self._every).items():
             self._writer.add_scalar(name, value, step.step)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining events."""
         self._writer.close()
 
     def __enter__(self) -> "TensorBoardLog":
@@ -50,8 +50,8 @@ class MlflowLog:
     """Writes loss and validation error as metrics of an MLflow run.
 
     Args:
-        run_id: The run; by default the one that is active, as inside `with mlflow.start_run()`.
-        every: Steps between two losses; every look at the validation windows is written.
+        run_id: The run; by default the active one, as inside `with mlflow.start_run()`.
+        every: Steps between two losses; every validation check is written.
     """
 
     def __init__(self, run_id: str | None = None, *, every: int = EVERY) -> None:
@@ -64,12 +64,12 @@ class MlflowLog:
         self._every = every
 
     def __call__(self, step: TrainingStep) -> None:
-        """After every step of training.
+        """Log a training step.
 
         Raises:
-            ConfigError: When no run was given, and none is active. MLflow would make one.
+            ConfigError: When no run is given and none is active; MLflow would create one.
         """
-        if values := _worth_writing(step, self._every):
+        if values := _metrics(step, self._every):
             self._mlflow.log_metrics(values, step=step.step, run_id=self._run_id or self._active_run())
 
     def _active_run(self) -> str:
@@ -79,15 +79,15 @@ class MlflowLog:
 
 
 def together(*callbacks: Progress) -> Progress:
-    """One callback that tells them all, in their order."""
+    """Combine callbacks into one that calls them in order."""
 
-    def tell(step: TrainingStep) -> None:
+    def call_all(step: TrainingStep) -> None:
         for callback in callbacks:
             callback(step)
 
-    return tell
+    return call_all
 
 
-def _worth_writing(step: TrainingStep, every: int) -> dict[str, float]:
+def _metrics(step: TrainingStep, every: int) -> dict[str, float]:
     values = {"loss": step.loss} if step.step % every == 0 or step.step in (1, step.max_steps) else {}
     return values if step.validation is None else {**values, "validation": step.validation}
