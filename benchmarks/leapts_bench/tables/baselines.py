@@ -28,7 +28,7 @@ What to keep in mind:
   neuralforecast's own modules.
 - COVID, SP500, Wiki and ETTm2 have no baseline runs.
 
-More on these choices: [decision page](../decisions/peers.md)."""
+More on these choices: [decision page](../decisions/baselines.md)."""
 _ON_MARKS = "\n\n\\*: cut short by early stopping, which is no longer used; the error may be too high."
 
 
