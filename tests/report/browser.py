@@ -1,4 +1,4 @@
-"""A real browser for the tests of the page: the system's Chromium, driven by Playwright."""
+"""The system's Chromium, driven by Playwright, for the tests of pages."""
 
 import shutil
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-# No network, no first-run pages; root, as in containers, has no sandbox.
+# No network access, no first-run pages; root, as in containers, cannot use the sandbox.
 _FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -21,7 +21,7 @@ _FLAGS = (
 
 
 def launched() -> "Iterator[Browser]":
-    """The browser, closed afterwards; without one, the tests that need it are skipped and say why."""
+    """Yield a browser and close it afterwards; without one, skip the test with a reason."""
     executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if executable is None:
         pytest.skip("no Chromium found: install it (Debian: apt-get install chromium) to test the page in a browser")

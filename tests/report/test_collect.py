@@ -8,13 +8,13 @@ from leapts.report.collect import measure_errors, measure_schedules
 from tests.forecasting.frames import APART, JOINT, H, make_forecaster, make_frame
 
 
-def test_cutoffs_are_a_horizon_apart_and_end_with_the_data(model: LeapTS, data: pd.DataFrame) -> None:
+def test_cutoffs_are_one_horizon_apart_up_to_the_end_of_the_data(model: LeapTS, data: pd.DataFrame) -> None:
     contents = collect(model, data, cutoffs=4)
     assert [cutoff.after for cutoff in contents.cutoffs] == [18, 12, 6, 0]
     assert contents.cutoffs[-1].forecast.panel.last()[0] == data["ds"].max()
 
 
-def test_a_reports_forecasts_are_those_of_predict(model: LeapTS, data: pd.DataFrame) -> None:
+def test_forecasts_equal_those_of_predict(model: LeapTS, data: pd.DataFrame) -> None:
     contents = collect(model, data, cutoffs=3)
     for cutoff in contents.cutoffs:
         known = data.groupby("unique_id", sort=False).head(200 - cutoff.after)
@@ -25,7 +25,7 @@ def test_a_reports_forecasts_are_those_of_predict(model: LeapTS, data: pd.DataFr
             np.testing.assert_allclose(got[str(name)], rows["LeapTS"], rtol=1e-5)
 
 
-def test_actuals_are_what_followed_the_cutoff(model: LeapTS, data: pd.DataFrame) -> None:
+def test_actual_values_follow_the_cutoff(model: LeapTS, data: pd.DataFrame) -> None:
     contents = collect(model, data, cutoffs=3, series=["pears"])
     own = data.loc[data["unique_id"] == "pears", "y"].to_numpy()
     oldest, _, newest = contents.cutoffs
@@ -34,7 +34,7 @@ def test_actuals_are_what_followed_the_cutoff(model: LeapTS, data: pd.DataFrame)
     assert contents.actual(newest).shape == (1, 0)
 
 
-def test_no_cutoff_sees_across_a_gap_what_it_hides() -> None:
+def test_imputation_does_not_use_values_after_the_cutoff() -> None:
     data = make_frame({"a": 160})
     model = make_forecaster(fill="interpolate", **APART).fit(data)
     data.loc[150:155, "y"] = np.nan
@@ -44,7 +44,7 @@ def test_no_cutoff_sees_across_a_gap_what_it_hides() -> None:
     for cutoff, same in list(zip(first.cutoffs, second.cutoffs, strict=True))[:-1]:
         np.testing.assert_array_equal(cutoff.forecast.values, same.forecast.values)
         np.testing.assert_array_equal(first.naive(cutoff), second.naive(same))
-    # The forecast of what is to come is that of `predict`, which knows what came after the gap.
+    # At the end of the data the values after the gap are known, as in `predict`.
     np.testing.assert_array_equal(first.cutoffs[-1].forecast.values[0], model.predict(data)["LeapTS"])
 
 
@@ -67,23 +67,23 @@ def test_without_new_windows_held_out_ones_are_scored(
     assert errors.windows == min(3, cutoffs - 1) * 7
 
 
-def test_after_an_update_what_the_update_held_out_counts_as_such(data: pd.DataFrame) -> None:
+def test_an_update_has_its_own_held_out_steps(data: pd.DataFrame) -> None:
     model = LeapTS(h=6, input_size=12, max_steps=2, val_size=30, training={"batch_size": 8}).fit(data)
     assert collect(model, data).held_out == 30
     short = data.groupby("unique_id", sort=False).head(12 + 6 + 10)
     assert collect(model.update(short, max_steps=1), short).held_out == 10
 
 
-def test_a_model_without_held_out_data_says_that_it_learned_from_its_windows(data: pd.DataFrame) -> None:
+def test_without_held_out_data_errors_are_of_training_windows(data: pd.DataFrame) -> None:
     blind = make_forecaster(**APART, val_size=0).fit(data)
     contents = collect(blind, data, cutoffs=3)
     errors = measure_errors(contents)
     assert errors is not None
-    assert errors.kind == "learned"
+    assert errors.kind == "training"
     assert contents.widths == {}
 
 
-def test_errors_by_step_are_means_of_the_windows(model: LeapTS, data: pd.DataFrame) -> None:
+def test_errors_by_step_are_means_over_windows(model: LeapTS, data: pd.DataFrame) -> None:
     contents = collect(model, data, cutoffs=5)
     errors = measure_errors(contents)
     assert errors is not None
@@ -94,7 +94,7 @@ def test_errors_by_step_are_means_of_the_windows(model: LeapTS, data: pd.DataFra
     np.testing.assert_allclose(errors.coverage[80], inside.mean(0))
 
 
-def test_schedules_count_every_leap_and_fill_every_horizon(model: LeapTS, data: pd.DataFrame) -> None:
+def test_leaps_of_all_forecasts_are_counted_and_fill_their_horizons(model: LeapTS, data: pd.DataFrame) -> None:
     contents = collect(model, data, cutoffs=3)
     schedules = measure_schedules(contents)
     assert schedules is not None
@@ -104,7 +104,7 @@ def test_schedules_count_every_leap_and_fill_every_horizon(model: LeapTS, data: 
     assert sum(schedules.leaps_of.values()) == sum(n * count for n, count in schedules.forecasts_with.items())
 
 
-def test_series_are_limited_chosen_and_counted(model: LeapTS, data: pd.DataFrame) -> None:
+def test_series_can_be_selected_or_limited(model: LeapTS, data: pd.DataFrame) -> None:
     assert collect(model, data, max_series=2).left_out == 5
     assert collect(model, data, series=["plums"]).panel.series == ("plums",)
     with pytest.raises(DataError, match="did you mean 'plums'"):
@@ -113,7 +113,7 @@ def test_series_are_limited_chosen_and_counted(model: LeapTS, data: pd.DataFrame
         collect(model, data, series=[])
 
 
-def test_a_joint_model_shows_some_of_its_series_with_the_forecasts_of_all() -> None:
+def test_a_multivariate_model_can_show_a_part_of_its_series() -> None:
     frame = make_frame({"a": 160, "b": 160, "c": 160})
     joint = make_forecaster(**JOINT).fit(frame)
     some = collect(joint, frame, series=["c"], cutoffs=2)
@@ -122,7 +122,7 @@ def test_a_joint_model_shows_some_of_its_series_with_the_forecasts_of_all() -> N
         np.testing.assert_array_equal(few.forecast.values[0], all_of_them.forecast.values[2])
 
 
-def test_series_with_too_little_history_join_at_later_cutoffs() -> None:
+def test_short_series_are_in_later_cutoffs_only() -> None:
     frame = make_frame({"long": 160, "brief": 20})
     model = make_forecaster(**APART, val_size=0).fit(frame)
     contents = collect(model, frame, cutoffs=3)
@@ -130,18 +130,18 @@ def test_series_with_too_little_history_join_at_later_cutoffs() -> None:
     assert names == [["long"], ["brief", "long"], ["brief", "long"]]
 
 
-def test_senseless_options_are_refused(model: LeapTS, data: pd.DataFrame) -> None:
+def test_zero_cutoffs_are_refused(model: LeapTS, data: pd.DataFrame) -> None:
     with pytest.raises(ConfigError, match="cutoffs=0"):
         collect(model, data, cutoffs=0)
 
 
-def test_data_that_end_before_the_fit_did_were_learned_from(model: LeapTS, data: pd.DataFrame) -> None:
+def test_data_before_the_end_of_the_fit_are_training_windows(model: LeapTS, data: pd.DataFrame) -> None:
     contents = collect(model, data.groupby("unique_id", sort=False).head(136), cutoffs=4)
     assert (contents.unseen == -40).all()
-    assert {contents.kind_of(0, cutoff.after) for cutoff in contents.cutoffs} == {"learned"}
+    assert {contents.kind_of(0, cutoff.after) for cutoff in contents.cutoffs} == {"training"}
 
 
-def test_a_series_named_twice_is_shown_once(model: LeapTS, data: pd.DataFrame) -> None:
+def test_a_series_selected_twice_is_shown_once(model: LeapTS, data: pd.DataFrame) -> None:
     assert collect(model, data, cutoffs=1, series=["pears", "pears"]).panel.series == ("pears",)
 
 

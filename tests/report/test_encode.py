@@ -14,7 +14,7 @@ from tests.forecasting.frames import APART, make_forecaster, make_frame
 
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8))
-def test_embedded_json_cannot_act_as_markup_and_reads_back(value: object) -> None:
+def test_embedded_json_has_no_markup_and_can_be_parsed(value: object) -> None:
     text = to_script_json(value)
     assert not set(text) & set("<>&\u2028\u2029")
     assert json.loads(text) == value
@@ -29,7 +29,7 @@ def _decoded(grid: _Grid, row: str) -> np.ndarray:
     st.sampled_from([0.0, 1e9, -3e4]),
     st.sampled_from([1e-6, 1.0, 1e4]),
 )
-def test_values_keep_a_thousandth_of_a_standard_deviation(values: list[float], level: float, size: float) -> None:
+def test_values_are_exact_to_a_thousandth_of_the_spread(values: list[float], level: float, size: float) -> None:
     array = np.array(values) * size + level
     grid = _Grid(array, 1e300)
     middle = abs(array.mean())
@@ -42,14 +42,14 @@ def test_values_keep_a_thousandth_of_a_standard_deviation(values: list[float], l
     ("value", "deviation", "size"),
     [(0.1, 1.0, 0.1), (-3e7, 1e9, 3e7), (0.0, 1.0, 1.0), (1000.0, 0.6, 0.6), (0.0, 4e-5, 4e-5)],
 )
-def test_a_constant_history_leaves_room_for_its_forecast(value: float, deviation: float, size: float) -> None:
+def test_a_constant_history_has_a_unit_for_its_forecast(value: float, deviation: float, size: float) -> None:
     grid = _Grid(np.full(28, value), deviation)
     ahead = value + np.array([0.224, 0.004, 0.312, 0.630]) * size
     assert _decoded(grid, grid.row(ahead)) == pytest.approx(ahead, abs=1e-3 * size)
 
 
 @given(st.lists(st.integers(1, 5), min_size=0, max_size=30), st.integers(-(10**12), 10**12))
-def test_timestamps_read_back_from_their_runs(gaps: list[int], first: int) -> None:
+def test_timestamps_can_be_decoded_from_runs(gaps: list[int], first: int) -> None:
     timestamps = first + np.concatenate([[0], np.cumsum(gaps, dtype=np.int64)]).astype(np.int64)
     start, *runs = _clock(timestamps)
     back = [start]
@@ -58,7 +58,7 @@ def test_timestamps_read_back_from_their_runs(gaps: list[int], first: int) -> No
     assert back == timestamps.tolist()
 
 
-def test_timestamps_of_a_timezone_are_on_its_wall_clock() -> None:
+def test_timestamps_are_in_local_time() -> None:
     timestamps = pd.date_range("2024-03-30", periods=200, freq="h", tz="Europe/Berlin")
     frame = pd.DataFrame({"unique_id": "a", "ds": timestamps, "y": np.sin(np.arange(200.0))})
     model = make_forecaster(**APART, val_size=0).fit(frame)
@@ -67,7 +67,7 @@ def test_timestamps_of_a_timezone_are_on_its_wall_clock() -> None:
     assert last == (timestamps[-1] + pd.Timedelta(hours=6)).tz_localize(None)
 
 
-def test_leaps_are_those_of_the_trace(model: LeapTS, data: pd.DataFrame) -> None:
+def test_leaps_equal_those_of_the_trace(model: LeapTS, data: pd.DataFrame) -> None:
     page = encoded(collect(model, data, cutoffs=1))
     _, trace = model.predict(data, return_trace=True)
     for series in page["series"]:

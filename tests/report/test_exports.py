@@ -32,7 +32,7 @@ def test_a_timeline_has_a_slice_for_each_leap_on_its_series_track(trace: pd.Data
         assert sum(event["dur"] for event in slices if event["tid"] == track) == 1000 * H
 
 
-def test_cutoffs_are_processes_of_their_own(trace: pd.DataFrame) -> None:
+def test_each_cutoff_is_a_process(trace: pd.DataFrame) -> None:
     later = trace.assign(cutoff=trace["cutoff"] + pd.Timedelta(days=H))
     events = timeline(pd.concat([trace, later]))["traceEvents"]
     names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
@@ -41,18 +41,18 @@ def test_cutoffs_are_processes_of_their_own(trace: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("name", ["trace.parquet", "trace.csv"])
-def test_tables_read_back(trace: pd.DataFrame, name: str, tmp_path: Path) -> None:
+def test_written_tables_can_be_read(trace: pd.DataFrame, name: str, tmp_path: Path) -> None:
     path = write_trace(trace, tmp_path / name)
     back = pd.read_parquet(path) if name.endswith("parquet") else pd.read_csv(path)
     assert back["length"].tolist() == trace["length"].tolist()
     assert back["unique_id"].tolist() == trace["unique_id"].tolist()
 
 
-def test_a_name_that_ends_in_json_is_a_timeline(trace: pd.DataFrame, tmp_path: Path) -> None:
+def test_the_suffix_json_writes_a_timeline(trace: pd.DataFrame, tmp_path: Path) -> None:
     path = write_trace(trace, tmp_path / "trace.json")
     assert json.loads(path.read_text(encoding="utf-8")) == timeline(trace)
 
 
-def test_other_names_are_refused(trace: pd.DataFrame, tmp_path: Path) -> None:
+def test_other_suffixes_are_refused(trace: pd.DataFrame, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"\.json"):
         write_trace(trace, tmp_path / "trace.txt")

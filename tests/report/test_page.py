@@ -1,4 +1,4 @@
-"""The page in a real browser."""
+"""The report page in a browser."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def report(model: LeapTS, data: pd.DataFrame, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def page(browser: "Browser", report: Path) -> "Iterator[Page]":
-    """The open report; whatever it complains about fails the test, and so does any request beside the file itself."""
+    """Open the report; console messages, errors, dialogs and requests to other addresses fail the test."""
     complaints: list[str] = []
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.on("console", lambda message: complaints.append(message.text))
@@ -59,7 +59,7 @@ def _choose(page: "Page", name: str) -> None:
     page.locator(".lane").get_by_text(name, exact=True).first.click()
 
 
-def test_opens_with_the_latest_cutoff_that_is_known_to_its_end(page: "Page") -> None:
+def test_the_first_cutoff_shown_is_the_latest_with_all_actual_values(page: "Page") -> None:
     assert page.text_content("h1") == "Fruit & <i>more</i>"
     assert page.input_value("#cutoff") == str(CUTOFFS - 2)
     assert page.locator("#chart .actual").count() == 1
@@ -76,7 +76,7 @@ def test_the_slider_moves_through_the_cutoffs(page: "Page", data: pd.DataFrame) 
     assert page.is_disabled("#later")
 
 
-def test_what_was_learned_from_is_marked(page: "Page") -> None:
+def test_the_kind_of_window_is_shown(page: "Page") -> None:
     page.fill("#cutoff", "0")
     assert "held out of training" in (page.text_content("#cutoff-label") or "")
     page.fill("#cutoff", "1")
@@ -93,7 +93,7 @@ def test_the_search_finds_series_and_shows_the_first(page: "Page") -> None:
     assert page.locator("#lanes .lane").count() == 7
 
 
-def test_the_hover_says_what_the_trace_says(page: "Page", model: LeapTS, data: pd.DataFrame) -> None:
+def test_the_tooltip_agrees_with_the_trace(page: "Page", model: LeapTS, data: pd.DataFrame) -> None:
     page.fill("#cutoff", str(CUTOFFS - 1))
     forecast, trace = model.predict(data, level=[80, 95], return_trace=True)
     for name in ("apples", "plums"):
@@ -143,7 +143,7 @@ def test_a_hostile_name_stays_text(page: "Page", name: str) -> None:
     assert page.evaluate("document.scripts.length") == 2
 
 
-def test_the_keyboard_is_enough(page: "Page") -> None:
+def test_the_page_can_be_used_by_keyboard(page: "Page") -> None:
     first = page.text_content("#series-name")
     page.keyboard.press("ArrowDown")
     assert page.text_content("#series-name") != first
@@ -165,7 +165,7 @@ def test_the_keyboard_is_enough(page: "Page") -> None:
     assert page.is_visible("#model")
 
 
-def test_the_models_page_shows_every_figure(page: "Page", model: LeapTS) -> None:
+def test_the_model_tab_has_all_charts_and_tables(page: "Page", model: LeapTS) -> None:
     page.click("#tab-model")
     text = page.text_content("#model") or ""
     assert "has not seen them" in text
@@ -184,7 +184,7 @@ def test_the_models_page_shows_every_figure(page: "Page", model: LeapTS) -> None
     assert page.locator("#model .plot svg[role=img]").count() == 5
 
 
-def test_light_and_dark_follow_the_system_and_the_button(page: "Page") -> None:
+def test_the_color_scheme_follows_the_system_and_the_button(page: "Page") -> None:
     def background() -> object:
         return page.evaluate("getComputedStyle(document.body).backgroundColor")
 
@@ -199,7 +199,7 @@ def test_light_and_dark_follow_the_system_and_the_button(page: "Page") -> None:
 
 
 @pytest.mark.parametrize("address", ["", "#page=model"])
-def test_a_phone_needs_no_sideways_scrolling(browser: "Browser", report: Path, address: str) -> None:
+def test_a_phone_needs_no_horizontal_scrolling(browser: "Browser", report: Path, address: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(report.as_uri() + address)
     page.wait_for_selector("#model svg" if address else "#chart svg")
@@ -207,7 +207,7 @@ def test_a_phone_needs_no_sideways_scrolling(browser: "Browser", report: Path, a
     page.close()
 
 
-def test_everything_that_acts_has_a_name(page: "Page") -> None:
+def test_controls_and_charts_have_accessible_names(page: "Page") -> None:
     nameless = page.evaluate(
         """() => [...document.querySelectorAll("button, input, select, svg[role=img], [role=listbox], [role=option]")]
         .filter((node) => !(node.getAttribute("aria-label") || node.textContent.trim() || node.closest("label")))
@@ -216,7 +216,7 @@ def test_everything_that_acts_has_a_name(page: "Page") -> None:
     assert nameless == []
 
 
-def test_only_the_lanes_in_view_are_drawn(browser: "Browser", data: pd.DataFrame, tmp_path: Path) -> None:
+def test_only_visible_lanes_are_drawn(browser: "Browser", data: pd.DataFrame, tmp_path: Path) -> None:
     one = data[data["unique_id"] == "apples"]
     many = pd.concat([one.assign(unique_id=f"shop {number}") for number in range(120)], ignore_index=True)
     forecaster = make_forecaster(model={"mixing": {"kind": "none"}, "hidden_size": 16}, max_steps=2).fit(many)
@@ -244,7 +244,7 @@ def test_a_model_without_leaps_has_a_page(browser: "Browser", data: pd.DataFrame
     page.close()
 
 
-def test_the_page_allows_nothing_but_its_own_style_and_script(model: LeapTS, data: pd.DataFrame) -> None:
+def test_the_security_policy_allows_only_the_style_and_script_of_the_page(model: LeapTS, data: pd.DataFrame) -> None:
     html = report_html(collect(model, data, cutoffs=1))
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', html)
     assert policy is not None
@@ -253,7 +253,7 @@ def test_the_page_allows_nothing_but_its_own_style_and_script(model: LeapTS, dat
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", html)
 
 
-def test_twenty_series_stay_under_half_a_megabyte() -> None:
+def test_a_report_of_twenty_series_is_below_half_a_megabyte() -> None:
     frame = pd.concat(
         [
             pd.DataFrame(
@@ -272,7 +272,7 @@ def test_twenty_series_stay_under_half_a_megabyte() -> None:
 
 
 def _with_scripts(page: "Page", function: str, argument: list[float]) -> Any:
-    """What a function makes of its argument beside those of the page, which nobody outside of its script can call."""
+    """Call a function with the functions of the page in scope, which are private to its script."""
     folder = files("leapts.report.page")
     scripts = "".join((folder / name).read_text() for name in ("data.js", "drawing.js"))
     return page.evaluate(f"(argument) => {{ {scripts} return ({function})(argument); }}", argument)
@@ -288,20 +288,18 @@ def _with_scripts(page: "Page", function: str, argument: list[float]) -> Any:
         (0.5, 9, "0.5"),
     ],
 )
-def test_numbers_keep_their_power_and_the_digits_that_tell_them_apart(
-    page: "Page", value: float, digits: int, text: str
-) -> None:
+def test_numbers_are_formatted_with_enough_digits(page: "Page", value: float, digits: int, text: str) -> None:
     assert _with_scripts(page, "([value, digits]) => formatted(value, digits)", [value, digits]) == text
 
 
-def test_no_two_ticks_are_called_the_same(page: "Page") -> None:
+def test_labels_of_ticks_differ(page: "Page") -> None:
     script = "([low, high]) => { const t = niceTicks(low, high, 6); return t.ticks.map((x) => tickText(x, t.digits)); }"
     for low, high in ((1234000, 1234500), (0, 5e6), (100000, 100010), (-3e9, 2e9), (0, 1e-3)):
         ticks = _with_scripts(page, script, [low, high])
         assert len(set(ticks)) == len(ticks) > 2
 
 
-def test_a_horizon_of_one_step_and_a_series_that_begins_late_can_be_seen(browser: "Browser", tmp_path: Path) -> None:
+def test_a_horizon_of_one_step_and_a_late_series_are_visible(browser: "Browser", tmp_path: Path) -> None:
     frame = make_frame({"a": 90, "late": 35})
     frame["ds"] = frame.groupby("unique_id", sort=False).cumcount() + 1
     frame.loc[frame["unique_id"] == "late", "ds"] += 55

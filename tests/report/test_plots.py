@@ -1,4 +1,4 @@
-"""Every figure is read back: what is drawn is what was given."""
+"""Figures draw the given values."""
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -35,14 +35,14 @@ BINS = tuple(
 
 @pytest.fixture
 def ax() -> Any:
-    """Axes, as tests read them: matplotlib's own types say little about what was drawn."""
+    """New axes, typed as Any, since the types of matplotlib do not describe what was drawn."""
     from matplotlib.figure import Figure
 
     return Figure().subplots()
 
 
 def same(returned: object, ax: Any) -> bool:
-    """Whether the axes given came back."""
+    """Check that the given axes were returned."""
     return returned is ax
 
 
@@ -174,7 +174,7 @@ def test_plot_contributions_stacks_control_and_time(ax: Any) -> None:
     assert _bars(ax, 1) == pytest.approx([one.temporal for one in BINS])
 
 
-def test_plot_intensity_draws_leaps_a_window(ax: Any) -> None:
+def test_plot_intensity_draws_leaps_per_window(ax: Any) -> None:
     assert same(plots.plot_intensity(BINS, ax=ax), ax)
     assert list(ax.lines[0].get_ydata()) == [1.5, 2.5, 3.5, 4.5]
 
@@ -206,7 +206,7 @@ def test_without_held_out_windows_the_loss_is_drawn(ax: Any) -> None:
     assert ax.get_ylabel() == "loss"
 
 
-def test_axes_are_made_where_none_are_given() -> None:
+def test_axes_are_created_if_none_are_given() -> None:
     matplotlib.use("agg")
     from matplotlib import pyplot
 
@@ -216,7 +216,7 @@ def test_axes_are_made_where_none_are_given() -> None:
 
 
 @pytest.mark.parametrize("name", ["$\\frac{$", "$x^2$", "a\x1b[2J\nb"])
-def test_a_name_is_drawn_to_the_letter(model: LeapTS, data: pd.DataFrame, ax: Any, name: str) -> None:
+def test_a_name_is_drawn_literally(model: LeapTS, data: pd.DataFrame, ax: Any, name: str) -> None:
     history = data[data["unique_id"] == "apples"].assign(unique_id=name)
     forecast, trace = model.predict(history, return_trace=True)
     plots.plot_forecast(history, forecast, trace, name, ax=ax)
@@ -232,13 +232,13 @@ def test_a_name_is_drawn_to_the_letter(model: LeapTS, data: pd.DataFrame, ax: An
     ax.figure.canvas.draw()
 
 
-def test_the_latest_history_is_drawn_whatever_the_order_of_its_rows(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
+def test_the_latest_history_is_drawn_for_rows_in_any_order(model: LeapTS, data: pd.DataFrame, ax: Any) -> None:
     forecast, trace = model.predict(data, return_trace=True)
     plots.plot_forecast(data[::-1], forecast, trace, "pears", ax=ax)
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), data.loc[data["unique_id"] == "pears", "y"].tail(12))
 
 
-def test_a_horizon_of_one_step_has_a_mark_and_its_interval(data: pd.DataFrame, ax: Any) -> None:
+def test_a_horizon_of_one_step_has_a_marker_and_an_interval(data: pd.DataFrame, ax: Any) -> None:
     model = make_forecaster(h=1, val_size=20, **APART).fit(data)
     forecast, trace = model.predict(level=[80], return_trace=True)
     plots.plot_forecast(data, forecast, trace, "pears", ax=ax)

@@ -2,9 +2,9 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from leapts.model.scales import SCALE_NAMES
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Kind = Literal["new", "held out", "learned"]
+Kind = Literal["new", "held out", "training"]  # windows after the training data, held out of it, or in it
 
 LEVELS: tuple[Level, ...] = (80, 95)
 MAX_SERIES = 500
@@ -35,81 +35,47 @@ NEVER_SEEN = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cutoff:
-    """Forecasts from one cutoff, of the series with enough history before it.
+    """Forecasts from one cutoff, of the series with enough history before it."""
 
-    Attributes:
-        after: Steps of data after the cutoff, at the end of each series.
-        rows: Indices of these series in the report's panel.
-        forecast: Their forecasts with the trace.
-    """
-
-    after: int
-    rows: Integers
-    forecast: Forecast
+    after: int  # steps of data after the cutoff, at the end of each series
+    rows: Integers  # indices of these series in the report's panel
+    forecast: Forecast  # with the trace
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Errors:
-    """Absolute errors by step of the horizon, in standard deviations of each series.
+    """Mean absolute errors by step of the horizon, in standard deviations of each series."""
 
-    Attributes:
-        kind: Whether the windows are new to the model, were held out of training, or were trained on.
-        windows: Number of windows.
-        final: Mean absolute error of the forecast at each step.
-        coarse: The same of the coarse forecast.
-        naive: The same of the naive forecast, which repeats the last value before the cutoff.
-        coverage: For each level, the share of values inside the interval at each step.
-    """
-
-    kind: Kind
+    kind: Kind  # of the windows
     windows: int
-    final: Floats
-    coarse: Floats
-    naive: Floats
-    coverage: dict[Level, Floats]
+    final: Floats  # of the forecast
+    coarse: Floats  # of the coarse forecast
+    naive: Floats  # of the naive forecast, which repeats the last value before the cutoff
+    coverage: dict[Level, Floats]  # share of values inside the interval of each level, by step
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Schedules:
-    """Counts of leaps over all forecasts of a report.
+    """Counts of leaps over all forecasts of a report."""
 
-    Attributes:
-        leaps_of: Number of leaps of each scale.
-        steps_of: Number of steps of the horizon written at each scale.
-        forecasts_with: Number of forecasts by their number of leaps.
-        control: Mean share of the change of state that is due to the control signal.
-    """
-
-    leaps_of: dict[str, int]
-    steps_of: dict[str, int]
-    forecasts_with: dict[int, int]
-    control: float
+    leaps_of: dict[str, int]  # leaps of each scale
+    steps_of: dict[str, int]  # steps of the horizon written at each scale
+    forecasts_with: dict[int, int]  # forecasts by number of leaps
+    control: float  # mean share of the change of state that is due to the control signal
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReportContents:
-    """Everything a report shows.
-
-    Attributes:
-        model: The fitted model.
-        panel: The last steps of the series shown, as far back as the first cutoff needs.
-        cutoffs: The cutoffs, oldest first.
-        unseen: For each series, how many of its last steps are later than the training data; `NEVER_SEEN` for a
-            series that was not in the training data.
-        held_out: Number of steps at the end of the training data that were held out for validation.
-        left_out: Number of series in the data that are not shown.
-        groups: For each series, the group whose intervals it uses.
-        widths: For each level, half the width of its interval by group and step, in standard deviations.
-    """
+    """Everything a report shows."""
 
     model: LeapTS
-    panel: Panel
-    cutoffs: tuple[Cutoff, ...]
-    unseen: Integers
-    held_out: int
-    left_out: int
-    groups: Integers
-    widths: dict[Level, Floats]
+    panel: Panel  # the last steps of the series shown, as far back as the first cutoff needs
+    cutoffs: tuple[Cutoff, ...]  # oldest first
+    unseen: Integers  # steps of each series after its training data; NEVER_SEEN if it has no training data
+    held_out: int  # steps at the end of the training data that were held out for validation
+    left_out: int  # number of series in the data that are not shown
+    groups: Integers  # for each series, the group whose intervals it uses
+    widths: dict[Level, Floats]  # half the width of each interval by group and step, in standard deviations
 
     @property
     def fitted(self) -> Predictor:
@@ -147,19 +113,11 @@ class ReportContents:
         return errors
 
     def kind_of(self, row: int, after: int) -> Kind:
-        """Say whether the window after a cutoff is new to the model, was held out, or was trained on."""
+        """Return the kind of the window after a cutoff."""
         unseen = int(self.unseen[row])
         if after <= unseen:
             return "new"
-        return "held out" if after - unseen <= self.held_out else "learned"
-
-
-class _Scored(NamedTuple):
-    kind: Kind
-    group: int
-    final: Floats
-    coarse: Floats
-    naive: Floats
+        return "held out" if after - unseen <= self.held_out else "training"
 
 
 def collect(
@@ -224,26 +182,33 @@ def collect(
 
 
 def measure_errors(contents: ReportContents) -> Errors | None:
-    """Measure errors on new windows; without any, on held-out ones; else on those trained on.
+    """Measure errors on new windows, or else on held-out ones, or else on training windows.
 
     Returns:
         None when no window is complete.
     """
-    rows = list(_scored(contents))
-    kinds: tuple[Kind, ...] = ("new", "held out", "learned")
-    for kind in kinds:
-        chosen = [row for row in rows if row.kind == kind]
-        if chosen:
-            final, groups = np.stack([row.final for row in chosen]), [row.group for row in chosen]
-            return Errors(
-                kind=kind,
-                windows=len(chosen),
-                final=final.mean(0),
-                coarse=np.mean([row.coarse for row in chosen], axis=0),
-                naive=np.mean([row.naive for row in chosen], axis=0),
-                coverage={level: (final <= widths[groups]).mean(0) for level, widths in contents.widths.items()},
-            )
-    return None
+    cutoffs = [cutoff for cutoff in contents.cutoffs if cutoff.after >= contents.fitted.config.h]
+    kinds = [contents.kind_of(row, cutoff.after) for cutoff in cutoffs for row in cutoff.rows.tolist()]
+    kind: Kind | None = next((kind for kind in get_args(Kind) if kind in kinds), None)
+    if kind is None:
+        return None
+    chosen = np.array(kinds) == kind
+
+    def errors_of(forecast_of: Callable[[Cutoff], Tensor | Floats | None]) -> Floats:
+        errors = [contents.absolute_errors(cutoff, forecast_of(cutoff)) for cutoff in cutoffs]
+        selected: Floats = np.concatenate(errors)[chosen]
+        return selected
+
+    final = errors_of(lambda cutoff: cutoff.forecast.values)
+    groups = np.concatenate([contents.groups[cutoff.rows] for cutoff in cutoffs])[chosen]
+    return Errors(
+        kind=kind,
+        windows=len(final),
+        final=final.mean(0),
+        coarse=errors_of(lambda cutoff: cutoff.forecast.coarse).mean(0),
+        naive=errors_of(contents.naive).mean(0),
+        coverage={level: (final <= widths[groups]).mean(0) for level, widths in contents.widths.items()},
+    )
 
 
 def measure_schedules(contents: ReportContents) -> Schedules | None:
@@ -265,19 +230,6 @@ def measure_schedules(contents: ReportContents) -> Schedules | None:
         forecasts_with={count: forecasts_with[count] for count in range(1, max(forecasts_with) + 1)},
         control=float(torch.cat(shares).double().mean()),
     )
-
-
-def _scored(contents: ReportContents) -> Iterator[_Scored]:
-    """Score every window that is complete."""
-    for cutoff in contents.cutoffs:
-        if cutoff.after < contents.fitted.config.h:
-            continue
-        final = contents.absolute_errors(cutoff)
-        coarse = final if cutoff.forecast.coarse is None else contents.absolute_errors(cutoff, cutoff.forecast.coarse)
-        naive = contents.absolute_errors(cutoff, contents.naive(cutoff))
-        for place, row in enumerate(cutoff.rows.tolist()):
-            kind, group = contents.kind_of(row, cutoff.after), int(contents.groups[row])
-            yield _Scored(kind, group, final[place], coarse[place], naive[place])
 
 
 def _forecast_cutoffs(

@@ -102,10 +102,8 @@ def timeline(trace: Any) -> dict[str, Any]:
     """
     rows = leaps_of(trace)
     id_col = rows.columns[0]
-    cutoffs: dict[object, int] = {}
-    series: dict[object, int] = {}
-    names: list[dict[str, Any]] = []
-    slices = []
+    cutoffs, series = dict[object, int](), dict[object, int]()
+    names, slices = list[dict[str, Any]](), list[dict[str, Any]]()
     for row in rows.iter_rows(named=True):
         if row["cutoff"] not in cutoffs:
             cutoffs[row["cutoff"]] = len(cutoffs) + 1
@@ -216,22 +214,14 @@ def _leaps(trace: ScheduleTrace) -> list[str]:
     offset = len(SCALE_NAMES) - len(trace.scale_names)
     absent = [0] * offset
     chances = np.rint(trace.probabilities.numpy() * 1000).astype(np.int64).tolist()
-    lengths, scales = trace.length.tolist(), trace.scale.tolist()
-    control, temporal = trace.control.tolist(), trace.temporal.tolist()
+    columns = [values.tolist() for values in (trace.length, trace.scale, trace.control, trace.temporal)]
     rows = []
-    for row, count in enumerate(trace.leaps.tolist()):
-        leaps = (
-            (
-                lengths[row][leap],
-                scales[row][leap] + offset,
-                *absent,
-                *chances[row][leap],
-                _short(control[row][leap], 4),
-                _short(temporal[row][leap], 4),
-            )
-            for leap in range(count)
-        )
-        rows.append(";".join(" ".join(map(str, leap)) for leap in leaps))
+    for count, *values in zip(trace.leaps.tolist(), chances, *columns, strict=True):
+        leaps = [
+            (length, scale + offset, *absent, *chance, _short(control, 4), _short(temporal, 4))
+            for chance, length, scale, control, temporal in zip(*values, strict=True)
+        ]
+        rows.append(";".join(" ".join(map(str, leap)) for leap in leaps[:count]))
     return rows
 
 

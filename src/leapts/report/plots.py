@@ -6,7 +6,8 @@ Each `plot_` function draws on the axes it is given, or on new ones, and returns
 import io
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,7 @@ def write_forecast_plot(
 
 
 def plot_trace(trace: Any, *, ax: "Axes | None" = None) -> "Axes":
-    """All schedules at once: a lane for each series and cutoff, a coloured block for each leap."""
+    """Plot schedules: a lane for each series and cutoff, a colored block for each leap."""
     ax = _axes(ax)
     rows = leaps_of(trace)
     id_col = rows.columns[0]
@@ -127,23 +128,25 @@ def plot_trace(trace: Any, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_yticks(range(len(lanes)), labels=[printable(name) for name in lanes], parse_math=False)
     ax.invert_yaxis()
     ax.set_xlabel("step of the horizon")
-    _scale_legend(ax)
+    for name in SCALE_NAMES:  # without values: only for the legend
+        ax.bar([], [], color=SCALE_COLORS[name], label=name)
+    ax.legend(frameon=False, ncols=3, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1))
     return _plain(ax)
 
 
 def plot_states(trace: ScheduleTrace, row: int = 0, *, ax: "Axes | None" = None) -> "Axes":
-    """How the latent state of one forecast moves from leap to leap, a line of cells for each of its dimensions.
+    """Plot the latent state of one forecast before and after each leap, as a heat map.
 
     Args:
-        trace: Recorded with states: `model.predictor_.predict(windows, "states").trace`.
-        row: Which forecast.
-        ax: Where to draw.
+        trace: A trace with states: `model.predictor_.predict(windows, "states").trace`.
+        row: The row of the forecast in the trace.
+        ax: The axes to draw on.
 
     Raises:
         ConfigError: When the trace was recorded without states.
     """
     if trace.states is None:
-        raise ConfigError("this trace holds no states; record them with forecast(panel, record='states')")
+        raise ConfigError("the trace has no states; record them with predict(windows, record='states')")
     ax = _axes(ax)
     states = trace.states[row, : int(trace.leaps[row]) + 1].T.numpy()
     size = float(np.abs(states).max()) or 1.0
@@ -159,39 +162,27 @@ def plot_states(trace: ScheduleTrace, row: int = 0, *, ax: "Axes | None" = None)
 
 
 def plot_scales(bins: Sequence[VolatilityBin], *, ax: "Axes | None" = None) -> "Axes":
-    """Share of each scale among the leaps, by volatility."""
-    ax = _axes(ax)
-    base = np.zeros(len(bins))
-    for name in SCALE_NAMES:
-        shares = np.array([one.scales[name] for one in bins])
-        ax.bar(range(len(bins)), shares, bottom=base, color=SCALE_COLORS[name], label=name)
-        base += shares
-    ax.set_ylabel("share of leaps")
-    ax.legend(frameon=False, ncols=3, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1))
-    return _by_volatility(ax, bins)
+    """Plot the share of each scale among the leaps, by volatility."""
+    shares = {name: [one.scales[name] for one in bins] for name in SCALE_NAMES}
+    return _stacked_bars(_axes(ax), bins, shares, SCALE_COLORS, "share of leaps")
 
 
 def plot_contributions(bins: Sequence[VolatilityBin], *, ax: "Axes | None" = None) -> "Axes":
-    """What moves the state, the control signal or time, by volatility."""
-    ax = _axes(ax)
-    control = np.array([one.control for one in bins])
-    ax.bar(range(len(bins)), control, color=INK, label="control")
-    ax.bar(range(len(bins)), 1 - control, bottom=control, color=LIGHT, label="temporal")
-    ax.set_ylabel("share of changes of state")
-    ax.legend(frameon=False, ncols=2, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1))
-    return _by_volatility(ax, bins)
+    """Plot the control and temporal shares of changes of state, by volatility."""
+    shares = {"control": [one.control for one in bins], "temporal": [1 - one.control for one in bins]}
+    return _stacked_bars(_axes(ax), bins, shares, {"control": INK, "temporal": LIGHT}, "share of changes of state")
 
 
 def plot_intensity(bins: Sequence[VolatilityBin], *, ax: "Axes | None" = None) -> "Axes":
-    """Leaps a window, by volatility."""
+    """Plot the number of leaps per window, by volatility."""
     ax = _axes(ax)
     ax.plot(range(len(bins)), [one.leaps for one in bins], color=SCALE_COLORS["long"], marker="o", linewidth=2)
-    ax.set_ylabel("leaps a window")
+    ax.set_ylabel("leaps per window")
     return _by_volatility(ax, bins)
 
 
 def plot_embedding(embedding: Embedding, *, ax: "Axes | None" = None) -> "Axes":
-    """States on a plane, coloured by group, with the score of how well the groups keep apart."""
+    """Plot embedded states, colored by group, with their silhouette score."""
     ax = _axes(ax)
     groups = np.array(embedding.groups)
     for number, group in enumerate(dict.fromkeys(embedding.groups)):
@@ -203,32 +194,28 @@ def plot_embedding(embedding: Embedding, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_yticks([])
     legend = ax.legend(frameon=False, fontsize="small", markerscale=2)
     for text in legend.get_texts():
-        text.set_parse_math(False)  # a group is called what its series are called
+        text.set_parse_math(False)  # group names come from the data
     return ax
 
 
 def plot_training(report: TrainingReport, *, ax: "Axes | None" = None) -> "Axes":
-    """Held-out error while training, with the step whose weights were kept; the loss where nothing was held out."""
+    """Plot the validation error during training with the best step; without validation, the loss."""
     ax = _axes(ax)
-    curve, label = (
-        (report.validations, "held-out mean absolute error") if report.validations else (report.losses, "loss")
-    )
+    curve, label = (report.validations, "validation MAE") if report.validations else (report.losses, "loss")
     steps, values = zip(*curve, strict=True) if curve else ((), ())
     ax.plot(steps, values, color=SCALE_COLORS["long"], linewidth=1.8)
     if report.validations:
         ax.axvline(report.best_step, color=MUTED, linestyle=":", label=f"best, step {report.best_step:,}")
         ax.legend(frameon=False, fontsize="small")
-    ax.set_xlabel("step of training")
+    ax.set_xlabel("training step")
     ax.set_ylabel(label)
     return _plain(ax)
 
 
 def new_figure(panels: int, *, width: float = 4.2) -> "Figure":
     """Create a figure with `panels` axes side by side, without opening a window."""
-    try:
+    with _needs_matplotlib():
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plots need: pip install 'leapts[plot]'") from error
     figure = Figure(figsize=(width * panels, 3.6), layout="constrained")
     figure.subplots(1, panels)
     return figure
@@ -237,11 +224,17 @@ def new_figure(panels: int, *, width: float = 4.2) -> "Figure":
 def _axes(ax: "Axes | None") -> "Axes":
     if ax is not None:
         return ax
-    try:
+    with _needs_matplotlib():
         from matplotlib import pyplot
+    return pyplot.subplots(layout="constrained")[1]
+
+
+@contextmanager
+def _needs_matplotlib() -> Iterator[None]:
+    try:
+        yield
     except ImportError as error:
         raise ImportError("plots need: pip install 'leapts[plot]'") from error
-    return pyplot.subplots(layout="constrained")[1]
 
 
 def _rows_of(frame: Any, series: str | int, what: str) -> nw.DataFrame[Any]:
@@ -276,6 +269,18 @@ def _columns(rows: nw.DataFrame[Any], *places: int) -> tuple[Any, ...]:
     return tuple(rows.get_column(rows.columns[place]).to_numpy() for place in places)
 
 
+def _stacked_bars(
+    ax: "Axes", bins: Sequence[VolatilityBin], shares: dict[str, list[float]], colors: dict[str, str], label: str
+) -> "Axes":
+    base = np.zeros(len(bins))
+    for name, heights in shares.items():
+        ax.bar(range(len(bins)), heights, bottom=base, color=colors[name], label=name)
+        base += heights
+    ax.set_ylabel(label)
+    ax.legend(frameon=False, ncols=3, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1))
+    return _by_volatility(ax, bins)
+
+
 def _by_volatility(ax: "Axes", bins: Sequence[VolatilityBin]) -> "Axes":
     ax.set_xticks(range(len(bins)), labels=[f"{one.low:.2g} to {one.high:.2g}" for one in bins])
     ax.set_xlabel("volatility of the look-back")
@@ -283,19 +288,12 @@ def _by_volatility(ax: "Axes", bins: Sequence[VolatilityBin]) -> "Axes":
 
 
 def _short_dates(ax: "Axes") -> None:
-    """Labels of dates that say each year and month once, where the axis has dates."""
+    """Shorten the labels of an axis of dates."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     locator = ax.xaxis.get_major_locator()
     if isinstance(locator, AutoDateLocator):
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-
-
-def _scale_legend(ax: "Axes") -> None:
-    from matplotlib.patches import Patch
-
-    handles = [Patch(color=SCALE_COLORS[name], label=name) for name in SCALE_NAMES]
-    ax.legend(handles=handles, frameon=False, ncols=3, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1))
 
 
 def _plain(ax: "Axes") -> "Axes":

@@ -1,4 +1,4 @@
-// What is chosen, and what happens when it changes.
+// The state of the page (series, cutoff, tab), and its event handlers.
 
 const state = { series: 0, cutoff: 0, view: "forecasts", query: "", order: "data", step: null };
 let modelDrawn = false;
@@ -35,7 +35,7 @@ function choose(change) {
 }
 
 function drawForecasts() {
-  // A narrow screen has room for less history.
+  // A narrow screen shows less history.
   const shown = byId("chart").clientWidth < 560 ? Math.min(SHOWN, Math.ceil(1.5 * DATA.h)) : SHOWN;
   const forecast = forecastOf(state.series, state.cutoff, shown);
   drawTitle(forecast);
@@ -51,7 +51,7 @@ const KINDS = {
   future: ["", "future"],
   new: ["good", "new to the model"],
   "held out": ["", "held out of training"],
-  learned: ["warn", "in the training data"],
+  training: ["warn", "in the training data"],
 };
 
 function drawTitle(forecast) {
@@ -62,7 +62,7 @@ function drawTitle(forecast) {
   byId("earlier").disabled = state.cutoff === 0;
   byId("later").disabled = state.cutoff === DATA.afters.length - 1;
   const timestamps = timestampsOf(series.clock);
-  const timestamp = timestamps[timestamps.length - DATA.h - after - 1]; // none, where the series begins after the cutoff
+  const timestamp = timestamps[timestamps.length - DATA.h - after - 1]; // undefined if the series begins after the cutoff
   const cutoff = timestamp === undefined ? "\u2013" : timestampText(timestamp);
   byId("cutoff").setAttribute("aria-valuetext", `cutoff ${cutoff}`);
   const [kind, text] = KINDS[kindOf(series, state.cutoff)];
@@ -132,7 +132,7 @@ function search(query) {
   state.query = query;
   findSeries();
   byId("lanes").scrollTop = 0;
-  // The first one found, unless the one shown is among them.
+  // Select the first match, unless the current series is a match.
   choose(order.length && !order.includes(state.series) ? { series: order[0] } : {});
 }
 
@@ -167,7 +167,7 @@ function onKey(event) {
   event.preventDefault();
 }
 
-// The address remembers what is shown, so that a link leads back to it.
+// The address holds the state, so that a link opens the same view.
 let keeping = 0;
 function keepAddress() {
   clearTimeout(keeping);

@@ -1,7 +1,7 @@
 // The chart of one forecast: history, actuals, coarse and final forecast, intervals, and every leap as a block.
 
-const TAB = 20; // the height of the row that names the leaps
-let drawn = null; // what the pointer reads from
+const TAB = 20; // height of the row of leap names
+let drawn = null; // the current chart, for the tooltip
 
 function drawChart(forecast) {
   const holder = byId("chart");
@@ -25,7 +25,7 @@ function drawChart(forecast) {
   const toY = scaleFrom(low, high, area.bottom, area.top);
   const edge = (step) => toX(past.length + step - 0.5);
   const points = (values, from) => values.map((value, i) => [toX(from + i), toY(value)]);
-  // A single step is drawn as wide as it is.
+  // An interval of a single step is drawn as wide as the step.
   const ahead = (values) => (values.length > 1 ? points(values, past.length) : [[edge(0), toY(values[0])], [area.right, toY(values[0])]]);
 
   const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": inWords(forecast) });
@@ -61,7 +61,7 @@ function drawChart(forecast) {
   const pieces = forecast.leaps.length ? forecast.leaps : [{ start: 0, end: final.length, scale: null }];
   for (const leap of pieces) {
     const piece = whole.length > 1 ? whole.slice(leap.start, leap.end) : ahead(final);
-    // Up to half-way to its neighbours, so that the pieces meet at the blocks' edges.
+    // Extended half a step to each side, so that the pieces meet at the edges of the blocks.
     if (leap.start > 0) piece.unshift(halfway(whole[leap.start - 1], whole[leap.start]));
     if (leap.end < whole.length) piece.push(halfway(whole[leap.end - 1], whole[leap.end]));
     svg.append(line(piece, `final ${leap.scale ? "scale-" + leap.scale : ""}`));
@@ -102,7 +102,7 @@ function inWords(forecast) {
   return `${forecast.series.name}, ${counted(forecast.final.length, "step")} ahead${how}`;
 }
 
-// Shows what there is at a step: 0 is the first of the forecast, -1 the last of the history.
+// Show the tooltip of a step: 0 is the first of the forecast, -1 the last of the history.
 function readOff(step, event) {
   const { forecast, svg, cursor, blocks, toX, toY, area } = drawn;
   const { series, past } = forecast;
@@ -135,7 +135,7 @@ function readOff(step, event) {
   if (leap) children.push(...leapReading(leap));
   light(leap ? leap.number : -1, blocks);
   const box = svg.getBoundingClientRect();
-  // Beside the forecast, over the history, so that it hides nothing of what is asked about.
+  // Placed over the history, so that it does not cover the forecast.
   const away = step < 0 ? null : box.left + toX(past.length - 0.5);
   showTip(event || { clientX: box.left + x, clientY: box.top + box.height / 2 }, children, away);
   state.step = step;

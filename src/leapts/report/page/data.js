@@ -1,4 +1,4 @@
-// Reading what was embedded: numbers are unpacked only when they are shown.
+// Decode the embedded data: a row of values is decoded only when it is shown.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const SCALES = DATA.scales;
@@ -7,14 +7,14 @@ const SHOWN = Math.min(Math.max(DATA.lookback, 2 * DATA.h), 4 * DATA.h);
 const numbers = (row) => (row === "" ? [] : row.split(" ").map(Number));
 const power = (digits) => Math.pow(10, Math.abs(digits));
 
-// A series' whole numbers, counted from its middle, as values.
+// Convert the integers of a series, counted from its median, to values.
 function unpack(series, row, middle = series.middle) {
   const factor = power(series.digits);
   return numbers(row).map((n) => (series.digits > 0 ? (n + middle) / factor : (n + middle) * factor));
 }
 
 const clocks = new Map();
-// Timestamps are stored as a first one and runs of equal distances.
+// Timestamps are stored as the first one and runs of equal gaps.
 function timestampsOf(index) {
   if (!clocks.has(index)) {
     const [first, ...runs] = DATA.clocks[index];
@@ -44,15 +44,15 @@ function leapsOf(series, cutoff) {
   });
 }
 
-// What the values after a cutoff are to the model.
+// The kind of the window after a cutoff: new, held out or training.
 function kindOf(series, cutoff) {
   const after = DATA.afters[cutoff];
   if (after === 0) return "future";
   if (series.unseen === null || after <= series.unseen) return "new";
-  return after - series.unseen <= DATA.heldOut ? "held out" : "learned";
+  return after - series.unseen <= DATA.heldOut ? "held out" : "training";
 }
 
-// Everything drawn for one series and cutoff; nothing when the series has too little history there.
+// The data of one chart; null when the series has too little history before the cutoff.
 function forecastOf(seriesIndex, cutoff, shown = SHOWN) {
   const series = DATA.series[seriesIndex];
   if (series.final[cutoff] === null) return null;
@@ -75,9 +75,9 @@ function forecastOf(seriesIndex, cutoff, shown = SHOWN) {
 
 const mean = (list) => list.reduce((sum, value) => sum + value, 0) / list.length;
 
-// Writing numbers and timestamps.
+// Format numbers and timestamps.
 
-// In at least four digits, and as many as the series is told apart by.
+// At least four digits, and as many as the resolution of the series.
 function inPowers(value, digits) {
   const wanted = Math.floor(Math.log10(Math.abs(value))) + 1 + digits;
   const [mantissa, power] = value.toPrecision(Math.max(4, Math.min(wanted, 15))).split("e");

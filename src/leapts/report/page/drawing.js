@@ -1,4 +1,4 @@
-// Elements, scales and ticks. Text only ever goes in as text.
+// Create elements, scales and ticks. Text is always set as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -31,7 +31,7 @@ function niceTicks(low, high, wanted) {
   return { ticks, digits: -Math.floor(Math.log10(step) + 1e-9) };
 }
 
-// Ticks lie 10 to the power of minus `digits` apart, or more: 1.2M, unless that would call several of them the same.
+// Ticks are at least 10^-digits apart. Abbreviated (1.2M) unless two labels would be equal.
 function tickText(value, digits) {
   const size = Math.abs(value);
   const unit = size >= 1e12 ? 12 : size >= 1e9 ? 9 : size >= 1e6 ? 6 : 3;
@@ -40,7 +40,7 @@ function tickText(value, digits) {
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-// From coarse to fine: which timestamps are worth a tick, and what it says.
+// Units of time from coarse to fine, with the label of a tick.
 const CALENDAR = [
   [10, "year"], [5, "year"], [2, "year"], [1, "year"], [6, "month"], [3, "month"], [1, "month"],
   [14, "day"], [7, "day"], [2, "day"], [1, "day"], [12, "hour"], [6, "hour"], [3, "hour"], [1, "hour"],
@@ -54,7 +54,7 @@ function period(date, every, unit) {
   return Math.floor(date / ((unit === "hour" ? 3600000 : 60000) * every));
 }
 
-// Where to put ticks among timestamps, and their labels: at the first timestamp of each year, month, day ...
+// Place ticks at the first timestamp of each year, month, day ..., with labels.
 function timeTicks(timestamps, most) {
   if (!DATA.dates) {
     const { ticks } = niceTicks(timestamps[0], timestamps[timestamps.length - 1], most);
@@ -86,13 +86,13 @@ function tickLabel(timestamp, unit, before) {
   return `${pad(date.getUTCHours())}:${pad(date.getUTCMinutes())}`;
 }
 
-// How wide the labels of the values are, on the left.
+// Width of the value labels on the left.
 function roomForValues(low, high, height, least, text = tickText) {
   const { ticks, digits } = niceTicks(low, high, height < 200 ? 4 : 6);
   return Math.max(least, 14 + 6.6 * Math.max(...ticks.map((tick) => text(tick, digits).length)));
 }
 
-// Grid lines and labels of the values, on the left.
+// Draw grid lines and value labels.
 function valueAxis(svg, y, low, high, area, text = tickText) {
   const { ticks, digits } = niceTicks(low, high, area.height < 200 ? 4 : 6);
   for (const tick of ticks) {
@@ -103,7 +103,7 @@ function valueAxis(svg, y, low, high, area, text = tickText) {
   }
 }
 
-// A small chart of a few lines over numbers, with a reading under the pointer.
+// Draw a small line chart with a tooltip.
 function lineChart({ title, lines, x, yText = tickText, floor = null, ceiling = null, aims = [], mark = null, height = 230 }) {
   const holder = element("div", { class: "plot" });
   const every = lines.flatMap((one) => one.points);
@@ -160,7 +160,7 @@ function legendItem(text, ...marks) {
   return element("li", {}, shape("svg", { viewBox: "0 0 22 12", "aria-hidden": "true" }, ...marks), text);
 }
 
-// The box beside the pointer, or to the left of a place where there is room for it.
+// Place the tooltip beside the pointer, or left of it if there is no room.
 function showTip(event, children, leftOf = null) {
   const tip = byId("tip");
   tip.replaceChildren(...children);

@@ -1,7 +1,7 @@
-// One lane for each series, all schedules of a cutoff at once. Only the lanes in view are drawn.
+// The list of series: one lane each, with its schedule. Only visible lanes are drawn.
 
 const LANE = 30;
-let order = []; // the series found by the search, in the order asked for
+let order = []; // the series that match the search, in the selected order
 
 function findSeries() {
   const wanted = state.query.trim().toLocaleLowerCase();
@@ -82,7 +82,7 @@ function drawLanesHead() {
   );
 }
 
-// Brings the chosen lane into view, moving no more than needed.
+// Scroll the selected lane into view, by the smallest distance.
 function revealLane() {
   const holder = byId("lanes");
   const top = order.indexOf(state.series) * LANE;

@@ -3,7 +3,7 @@
 const WINDOWS = {
   new: ["", (n) => `Measured on ${counted(n, "window")} that lie after the training data: the model has not seen them.`],
   "held out": ["warn", (n) => `Measured on ${counted(n, "window")} held out of training. The same windows chose the weights and calibrated the intervals, so errors on new data may be a little larger.`],
-  learned: ["warn", (n) => `Measured on ${counted(n, "window")} that were in the training data: these errors say nothing about new data. Use newer data to measure accuracy.`],
+  training: ["warn", (n) => `Measured on ${counted(n, "window")} that were in the training data: these errors say nothing about new data. Use newer data to measure accuracy.`],
 };
 
 function drawModel() {
