@@ -1,4 +1,4 @@
-"""Other people's tools warn about themselves and each other; only warnings raised in our own code are errors here."""
+"""Only warnings raised in our own code are errors here; other libraries have warnings of their own."""
 
 from pathlib import Path
 

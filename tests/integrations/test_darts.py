@@ -1,4 +1,4 @@
-"""LeapTS in Darts, through Darts' own way in for models of neuralforecast."""
+"""LeapTS in Darts, through its wrapper of neuralforecast models."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def make_model(**options: Any) -> NeuralForecastModel:
 
 
 @pytest.mark.parametrize("components", [1, 2])
-def test_it_fits_predicts_and_back_tests(components: int) -> None:
+def test_a_darts_model_fits_predicts_and_backtests(components: int) -> None:
     series = make_series(components)
     model = make_model()
     model.fit(series[:-30])
@@ -49,7 +49,7 @@ def test_it_fits_predicts_and_back_tests(components: int) -> None:
     assert float(np.mean([mae(series, part) for part in back_test])) < 0.4
 
 
-def test_quantiles_come_for_every_step() -> None:
+def test_every_step_has_quantiles() -> None:
     model = make_model(likelihood=QuantileRegression([0.1, 0.5, 0.9]))
     model.fit(make_series()[:-H])
     quantiles = model.predict(H, predict_likelihood_parameters=True).values()
@@ -63,6 +63,6 @@ def test_the_same_seed_gives_the_same_forecast() -> None:
     assert np.array_equal(*forecasts)
 
 
-def test_it_works_without_a_seed() -> None:
+def test_a_seed_is_optional() -> None:
     forecast = make_model(n_epochs=1, random_state=None).fit(make_series()).predict(H)
     assert np.isfinite(forecast.values()).all()

@@ -1,4 +1,4 @@
-"""An adapter without its tool says how to get it."""
+"""An integration without its library names the extra to install."""
 
 import importlib
 import sys

@@ -30,7 +30,7 @@ QUIET: dict[str, Any] = {
 
 
 def make_adapter(**options: Any) -> LeapTS:
-    """A small model that trains for a moment only."""
+    """A small model with few training steps."""
     given: dict[str, Any] = {"hidden_size": 16, "max_steps": 5, "val_check_steps": 5, "windows_batch_size": 32}
     return LeapTS(H, LOOKBACK, **{**given, **QUIET, **options})
 
@@ -42,17 +42,17 @@ def make_fitted(frame: Any = None, **options: Any) -> NeuralForecast:
 
 
 class _Padded(LeapTS):
-    """Takes the short series of neuralforecast's own checks."""
+    """Pads short series, as those of neuralforecast's checks."""
 
     def __init__(self, h: int, input_size: int, start_padding_enabled: bool = True, **options: Any) -> None:
         super().__init__(h, input_size, start_padding_enabled=start_padding_enabled, hidden_size=8, **QUIET, **options)
 
 
-def test_neuralforecasts_own_checks_pass_and_none_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
-    """The checks forgive every error but RuntimeError and say they skipped; here nothing may be forgiven."""
+def test_the_checks_of_neuralforecast_pass_and_none_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+    """The checks ignore errors other than RuntimeError and print that they skipped; here none may be ignored."""
     if int(pd.__version__.split(".")[0]) >= 3:
         pytest.skip("the checks of neuralforecast ask pandas for a frequency that pandas 3 no longer has")
-    # The checks name these themselves.
+    # The checks set these options.
     quiet = {name: QUIET.pop(name) for name in ("enable_progress_bar", "enable_model_summary")}
     try:
         check_model(_Padded)
@@ -64,7 +64,7 @@ def test_neuralforecasts_own_checks_pass_and_none_is_skipped(capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_it_forecasts_and_back_tests_beside_a_model_of_neuralforecast(kind: str) -> None:
+def test_leapts_and_a_neuralforecast_model_predict_and_cross_validate_together(kind: str) -> None:
     frame: Any = make_frame() if kind == "pandas" else pl.from_pandas(make_frame())
     other = DLinear(H, LOOKBACK, max_steps=5, val_check_steps=5, moving_avg_window=3, **QUIET)
     nf = NeuralForecast(models=[make_adapter(), other], freq="D" if kind == "pandas" else "1d")
@@ -79,7 +79,7 @@ def test_it_forecasts_and_back_tests_beside_a_model_of_neuralforecast(kind: str)
     assert len(back_test) == 3 * 2 * H
 
 
-def test_it_learns_waves() -> None:
+def test_the_error_on_sine_waves_is_small() -> None:
     frame = make_frame()
     options = {"hidden_size": 64, "max_steps": 200, "val_check_steps": 200, "learning_rate": 5e-3}
     nf = NeuralForecast(models=[make_adapter(**options)], freq="D")
@@ -91,7 +91,7 @@ def test_it_learns_waves() -> None:
 
 
 @pytest.mark.parametrize("normalization", ["mean", "last"])
-def test_the_same_weights_forecast_what_the_facade_forecasts(normalization: str) -> None:
+def test_the_same_weights_forecast_the_same_as_the_estimator(normalization: str) -> None:
     frame = make_frame()
     model = {"mixing": {"kind": "none"}, "hidden_size": 16, "normalization": normalization}
     facade = leapts.LeapTS(H, LOOKBACK, "D", max_steps=20, model=model).fit(frame)
@@ -110,7 +110,7 @@ def test_the_same_weights_forecast_what_the_facade_forecasts(normalization: str)
 @pytest.mark.parametrize("options", [{"normalization": "mean"}, {"normalization": "last", "loss": MQLoss(level=[80])}])
 @pytest.mark.parametrize("unit", [1e-9, 1e-4, 1e6])
 def test_the_units_of_raw_windows_do_not_matter(options: dict[str, Any], unit: float) -> None:
-    """As Darts feeds them, and neuralforecast with `scaler_type="identity"`."""
+    """Darts passes raw windows, and so does neuralforecast with `scaler_type="identity"`."""
     model = make_adapter(**options).eval()
     time = torch.arange(LOOKBACK, dtype=torch.float32)
     windows = torch.stack([torch.sin(time / 3) + 5, torch.cos(time) - 2, torch.full_like(time, 3.0)]).unsqueeze(2)
@@ -120,7 +120,7 @@ def test_the_units_of_raw_windows_do_not_matter(options: dict[str, Any], unit: f
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_quantiles_are_ordered_and_hold_what_they_promise() -> None:
+def test_quantiles_are_ordered_and_have_their_coverage() -> None:
     frame = make_frame()
     options = {"loss": MQLoss(level=[80]), "max_steps": 150, "val_check_steps": 150}
     nf = NeuralForecast(models=[make_adapter(**options)], freq="D")
@@ -132,7 +132,7 @@ def test_quantiles_are_ordered_and_hold_what_they_promise() -> None:
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e4])
-def test_a_distribution_comes_back_in_the_units_of_the_data(scale: float) -> None:
+def test_a_distribution_is_in_the_units_of_the_data(scale: float) -> None:
     frame = make_frame()
     frame["y"] *= scale
     nf = make_fitted(frame, loss=DistributionLoss("Normal", level=[80]), max_steps=100, val_check_steps=100)
@@ -155,7 +155,7 @@ def test_a_saved_model_forecasts_the_same_with_the_same_options(loss: Any, tmp_p
     assert loaded.models[0].trace_.length.shape == (3, 3)
 
 
-def test_it_stops_early() -> None:
+def test_training_stops_early() -> None:
     model = make_adapter(max_steps=60, val_check_steps=2, early_stop_patience_steps=2, learning_rate=0.3)
     nf = NeuralForecast(models=[model], freq="D")
     nf.fit(make_frame(), val_size=H)
@@ -175,7 +175,7 @@ def test_the_trace_tiles_the_horizon_for_every_window_of_the_last_prediction() -
         nf.models[0].trace_frame(["a", "b"])
 
 
-def test_a_longer_horizon_keeps_the_trace_of_the_first_stretch() -> None:
+def test_a_recursive_forecast_keeps_the_trace_of_the_first_horizon() -> None:
     nf = make_fitted()
     assert len(nf.predict(h=2 * H + 1)) == 3 * (2 * H + 1)
     longer = nf.models[0].trace_
@@ -192,13 +192,13 @@ def test_without_a_prediction_or_without_leaps_there_is_no_trace() -> None:
         _ = nf.models[0].trace_
 
 
-def test_the_same_seed_gives_the_same_forecast_and_another_another() -> None:
+def test_the_forecast_depends_on_the_seed() -> None:
     first, second, other = (make_fitted(random_seed=seed).predict()["LeapTS"].to_numpy() for seed in (3, 3, 4))
     assert np.array_equal(first, second)
     assert not np.array_equal(first, other)
 
 
-def test_gradients_reach_the_history_when_asked_for_and_change_nothing() -> None:
+def test_gradients_with_respect_to_the_history_are_available() -> None:
     model = make_adapter(loss=MQLoss(level=[80])).eval()
     history = torch.randn(4, LOOKBACK, 1, requires_grad=True)
     with_gradient = model({"insample_y": history})

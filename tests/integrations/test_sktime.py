@@ -36,7 +36,7 @@ def by_facade(frame: pd.DataFrame, **options: Any) -> leapts.LeapTS:
     return leapts.LeapTS(H, freq="D", pad_short=True, **{**OPTIONS, **SMALL, **options}).fit(frame)
 
 
-@pytest.mark.parametrize("part", range(4))  # side by side in half the time
+@pytest.mark.parametrize("part", range(4))  # in parallel in half the time
 def test_every_check_of_sktime_passes(part: int) -> None:
     checks = {name for kind in get_test_classes_for_obj(LeapTSForecaster) for name in dir(kind) if name[:5] == "test_"}
     results = check_estimator(LeapTSForecaster, verbose=False, tests_to_run=sorted(checks)[part::4])
@@ -44,7 +44,7 @@ def test_every_check_of_sktime_passes(part: int) -> None:
     assert {name: result for name, result in results.items() if result != "PASSED"} == {}
 
 
-def test_a_panel_is_forecast_by_one_model_as_the_facade_would() -> None:
+def test_a_panel_is_forecast_by_one_model_like_the_estimator() -> None:
     forecast = LeapTSForecaster(**OPTIONS, **SMALL).fit(make_panel(), fh=FH).predict()
     expected = by_facade(make_frame()).predict().set_index(["unique_id", "ds"])
     np.testing.assert_allclose(forecast["y"].to_numpy(), expected["LeapTS"].to_numpy(), rtol=1e-6)
@@ -70,7 +70,7 @@ def test_series_are_forecast_from_their_own_ends() -> None:
         assert list(forecast.loc[name].index) == list(ends)
 
 
-def test_an_absolute_horizon_is_as_good_as_a_relative_one() -> None:
+def test_absolute_and_relative_horizons_give_the_same_forecast() -> None:
     series = make_wide()["a"]
     ahead = pd.date_range(series.index[-1], periods=H + 1, freq="D")[1:]
     relative = LeapTSForecaster(**OPTIONS, **SMALL).fit(series, fh=FH).predict()
@@ -78,7 +78,7 @@ def test_an_absolute_horizon_is_as_good_as_a_relative_one() -> None:
     pd.testing.assert_series_equal(absolute.predict(), relative)
 
 
-def test_intervals_are_the_facades() -> None:
+def test_intervals_equal_those_of_the_estimator() -> None:
     forecaster = LeapTSForecaster(**OPTIONS, **SMALL, val_size=40).fit(make_panel(), fh=FH)
     assert forecaster.intervals_from_ == "held-out windows"
     intervals = forecaster.predict_interval(coverage=[0.8])
@@ -87,7 +87,7 @@ def test_intervals_are_the_facades() -> None:
         np.testing.assert_allclose(intervals["y", 0.8, side], expected[f"LeapTS-{name}-80"], rtol=1e-6)
 
 
-def test_a_short_series_has_intervals_too_and_says_what_they_are_worth() -> None:
+def test_a_short_series_has_intervals_from_training_windows() -> None:
     series = make_wide()["a"].iloc[:18]
     forecaster = LeapTSForecaster(max_steps=5, **SMALL).fit(series, fh=FH)
     assert forecaster.intervals_from_ == "training windows"
@@ -96,7 +96,7 @@ def test_a_short_series_has_intervals_too_and_says_what_they_are_worth() -> None
     np.testing.assert_allclose(quantiles[:, 2], forecaster.predict().to_numpy())
 
 
-def test_levels_beyond_the_windows_there_are_reach_further_than_any_of_them() -> None:
+def test_levels_with_too_few_windows_are_wider_than_the_largest_error() -> None:
     residuals = torch.randn(9, 4, generator=torch.Generator().manual_seed(0))
     scores = ConformalScores.fit(residuals, torch.ones(9))
     assert torch.equal(_half_widths(scores, 90), scores.half_widths(90))
@@ -117,10 +117,10 @@ def test_an_update_without_training_forecasts_from_the_new_end_with_the_old_weig
     np.testing.assert_allclose(forecaster.predict()["y"], expected["LeapTS"], rtol=1e-6)
 
 
-def test_an_update_with_training_goes_on_from_the_present_weights() -> None:
+def test_an_update_with_training_continues_from_the_current_weights() -> None:
     panel = make_panel()
     early, late = panel.groupby("unique_id").head(150), panel.groupby("unique_id").tail(10)
-    # Without patience for steps that bring nothing, the few of a test might be called off.
+    # The few steps of a test may not improve the error; without this, training would stop early.
     options = {**OPTIONS, **SMALL, "update_steps": 150, "learning_rate": 5e-3, "training": {"patience": 0}}
     forecaster = LeapTSForecaster(**options).fit(early, fh=FH)
     weights = forecaster.forecaster_.fitted_.model.head.weight.detach().clone()
@@ -130,7 +130,7 @@ def test_an_update_with_training_goes_on_from_the_present_weights() -> None:
     assert list(forecaster.predict().loc["a"].index) == list(pd.date_range("2024-06-09", periods=H))
 
 
-def test_an_update_measures_the_intervals_by_as_many_windows() -> None:
+def test_an_update_calibrates_intervals_on_as_many_windows() -> None:
     panel = make_panel()
     early, late = panel.groupby("unique_id").head(150), panel.groupby("unique_id").tail(10)
     forecaster = LeapTSForecaster(**OPTIONS, **SMALL, val_size=40).fit(early, fh=FH)
@@ -146,7 +146,7 @@ def test_an_update_measures_the_intervals_by_as_many_windows() -> None:
     assert windows() == before
 
 
-def test_an_update_that_can_hold_windows_out_measures_the_intervals_by_those() -> None:
+def test_an_update_with_held_out_windows_calibrates_intervals_on_them() -> None:
     series = make_wide()["a"]
     forecaster = LeapTSForecaster(**OPTIONS, **SMALL).fit(series.iloc[: 2 * H], fh=FH)
     assert forecaster.intervals_from_ == "training windows"
@@ -154,7 +154,7 @@ def test_an_update_that_can_hold_windows_out_measures_the_intervals_by_those() -
     assert forecaster.intervals_from_ == "held-out windows"
 
 
-def test_a_horizon_that_the_data_have_reached_is_refused() -> None:
+def test_a_horizon_inside_the_data_is_refused() -> None:
     series = make_wide()["a"]
     early, late = series.iloc[:-H], series.iloc[-H:]
     fh = ForecastingHorizon(late.index, is_relative=False)
@@ -164,7 +164,7 @@ def test_a_horizon_that_the_data_have_reached_is_refused() -> None:
         forecaster.predict()
 
 
-def test_instances_keep_their_forecasts_when_an_update_sorts_them() -> None:
+def test_instances_keep_their_forecasts_after_an_update_sorts_them() -> None:
     frame = make_frame({"b": 160, "a": 160})
     frame.loc[frame["unique_id"] == "b", "y"] += 1000
     panel = frame.set_index(["unique_id", "ds"])
@@ -178,7 +178,7 @@ def test_instances_keep_their_forecasts_when_an_update_sorts_them() -> None:
     assert upper["b"] > 900 > upper["a"]
 
 
-def test_categories_without_a_series_are_none() -> None:
+def test_categories_without_a_series_are_ignored() -> None:
     frame = make_frame()
     frame["unique_id"] = pd.Categorical(frame["unique_id"], categories=["a", "b", "c", "nobody"])
     forecaster = LeapTSForecaster(**OPTIONS, **SMALL).fit(frame.set_index(["unique_id", "ds"]), fh=FH)

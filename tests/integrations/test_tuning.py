@@ -25,7 +25,7 @@ from leapts.integrations.tuning import Candidate, Outcome, Tuned, fit_once, tune
 
 
 def quick(**options: Any) -> LeapTS:
-    """Small enough for many trials; the look-back stays open."""
+    """A model small enough for many trials, with the look-back to be searched."""
     training = {"val_check_steps": 4}
     return LeapTS(H, **{"max_steps": 12, "batch_size": 16, "training": training, **options})
 
@@ -37,7 +37,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def steps() -> list[int]:
-    """Every step that the search took."""
+    """The training steps of the search."""
     return []
 
 
@@ -51,7 +51,7 @@ def test_the_first_trial_is_the_auto_config(found: Tuned, frame: pd.DataFrame) -
     assert found.validation <= (found.trials[0].validation or 0)
 
 
-def test_the_best_is_the_least_error_and_a_fit_repeats_it(found: Tuned, frame: pd.DataFrame) -> None:
+def test_the_best_trial_has_the_lowest_error_and_a_fit_reproduces_it(found: Tuned, frame: pd.DataFrame) -> None:
     assert [trial.number for trial in found.trials] == list(range(1, 10))
     whole = [trial.validation for trial in found.trials if not trial.pruned]
     assert found.validation == min(error for error in whole if error is not None)
@@ -85,13 +85,13 @@ def test_a_resumed_search_equals_an_uninterrupted_one(found: Tuned, frame: pd.Da
 
 
 def _two_at_a_time(panel: Panel, candidates: Iterator[Candidate]) -> Generator[Outcome, None, None]:
-    """Ends the younger one first, and never prunes."""
+    """Run two trials at a time, end the later one first, and never prune."""
     while pair := list(islice(candidates, 2)):
         for candidate in reversed(pair):
             yield fit_once(replace(candidate, should_prune=lambda _: False), panel)
 
 
-def test_an_engine_may_fit_several_at_a_time_and_end_them_in_any_order(
+def test_an_engine_may_run_several_trials_and_end_them_in_any_order(
     found: Tuned, frame: pd.DataFrame, tmp_path: Path
 ) -> None:
     study = tmp_path / "search.db"
@@ -119,10 +119,10 @@ def test_trials_that_ended_before_an_interruption_are_kept(frame: pd.DataFrame, 
     assert began == [4]
 
 
-def test_a_killed_trial_is_done_again(frame: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_killed_trial_is_repeated(frame: pd.DataFrame, tmp_path: Path) -> None:
     study = tmp_path / "search.db"
     first = tune(quick(), frame, trials=2, study=study)
-    # A process that is killed leaves its trial running for ever.
+    # The trial of a killed process stays marked as running.
     optuna.load_study(study_name="leapts", storage=f"sqlite:///{study}").ask()
     assert tune(quick(), frame, trials=2, study=study).trials == first.trials
     assert len(tune(quick(), frame, trials=3, study=study).trials) == 3
@@ -206,7 +206,7 @@ def test_nothing_is_written_or_printed_by_default(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_diverged_trial_counts_and_the_search_goes_on(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_diverged_trial_counts_and_the_search_continues(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     from leapts.errors import TrainingError
 
     fit = LeapTS.fit
@@ -223,7 +223,7 @@ def test_a_diverged_trial_counts_and_the_search_goes_on(frame: pd.DataFrame, mon
 
 def test_a_trial_that_diverged_after_a_validation_check_has_no_score(frame: pd.DataFrame) -> None:
     def engine(panel: Panel, candidates: Iterator[Candidate]) -> Generator[Outcome, None, None]:
-        """The second diverges where it looked best."""
+        """The second trial diverges after its best validation check."""
         for number, candidate in enumerate(candidates):
             if number == 1:
                 yield Outcome(candidate.number, (0.1,), None, diverged=True)

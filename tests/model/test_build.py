@@ -20,7 +20,7 @@ def _scheduler(config: ModelConfig) -> Scheduler:
     return fusion.rollout.scheduler
 
 
-def test_a_short_horizon_leaves_the_controller_one_level() -> None:
+def test_a_short_horizon_has_a_single_scale() -> None:
     assert isinstance(_scheduler(ModelConfig(h=25, input_size=96)), FlatScheduler)
     assert isinstance(_scheduler(ModelConfig(h=26, input_size=96)), HierarchicalController)
 
@@ -44,11 +44,11 @@ def test_missing_and_wrong_clusters_are_refused() -> None:
     assert build_model(config, seed=0, clusters=CLUSTERS) is not None
 
 
-def test_clusters_are_ignored_where_there_is_one() -> None:
+def test_given_clusters_are_ignored_with_one_cluster() -> None:
     assert build_model(make_config(), seed=0, clusters=CLUSTERS) is not None
 
 
-def test_the_same_seed_gives_the_same_weights_whatever_other_threads_build() -> None:
+def test_the_same_seed_gives_the_same_weights_while_other_threads_build() -> None:
     config = ModelConfig(h=6, input_size=12, hidden_size=64)
     expected = build_model(config, seed=1).state_dict()
     with ThreadPoolExecutor(8) as pool:

@@ -15,13 +15,13 @@ def _waves(groups: int, each: int) -> torch.Tensor:
     return scale * (base.repeat(each, 1) + 0.2 * noise) + 10 * scale
 
 
-def test_series_of_one_shape_share_a_cluster_whatever_their_level_and_spread() -> None:
+def test_clusters_do_not_depend_on_level_and_spread() -> None:
     groups = cluster_series(_waves(3, 6), 3, torch.Generator().manual_seed(0))
     assert groups.tolist() == [0, 1, 2] * 6
 
 
 @pytest.mark.parametrize("clusters", [1, 2, 4, 7])
-def test_as_tight_as_scikit_learn(clusters: int) -> None:
+def test_clusters_are_as_tight_as_those_of_scikit_learn(clusters: int) -> None:
     series = torch.randn(40, 30, generator=torch.Generator().manual_seed(1)).cumsum(1).double()
     standard = (series - series.mean(1, keepdim=True)) / series.std(1, correction=0, keepdim=True)
     groups = cluster_series(series, clusters, torch.Generator().manual_seed(0))
@@ -46,7 +46,7 @@ def test_constant_and_repeated_series_still_get_a_cluster() -> None:
     assert set(groups.tolist()) <= {0, 1, 2}
 
 
-def test_as_many_clusters_as_series_are_one_each() -> None:
+def test_with_as_many_clusters_as_series_each_has_one() -> None:
     groups = cluster_series(_waves(4, 1), 4, torch.Generator().manual_seed(0))
     assert groups.tolist() == [0, 1, 2, 3]
 

@@ -1,4 +1,4 @@
-"""Shared layers against torch's own."""
+"""Shared layers against those of torch."""
 
 import torch
 from hypothesis import given

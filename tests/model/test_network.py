@@ -29,7 +29,7 @@ def test_the_same_seed_gives_the_same_bits(schedule: str, state: str) -> None:
     assert not torch.equal(first.forecast(history).values, other.forecast(history).values)
 
 
-def test_building_a_model_leaves_the_ambient_random_state_alone() -> None:
+def test_building_a_model_does_not_change_the_global_random_state() -> None:
     before = torch.random.get_rng_state()
     make_model(seed=5)
     assert torch.equal(torch.random.get_rng_state(), before)
@@ -53,7 +53,7 @@ def test_every_parameter_gets_a_finite_gradient_that_is_not_zero(schedule: str, 
 
 @EVERY_VARIANT
 def test_gradients_of_the_last_parts_match_finite_differences(schedule: str, state: str) -> None:
-    """Where no discrete choice lies between a parameter and the loss, the gradient is the true one."""
+    """Without a discrete choice between a parameter and the loss, the gradient is exact."""
     model = make_model(schedule, state).double()
     history = make_history(4).double()
 
@@ -92,7 +92,7 @@ def test_the_forecast_is_the_coarse_one_plus_the_gated_schedule() -> None:
     torch.testing.assert_close(model.forecast(history).values, forecast.coarse + scheduled)
 
 
-def test_without_a_scheduling_branch_the_coarse_forecast_stands() -> None:
+def test_without_a_scheduling_branch_the_forecast_is_the_coarse_one() -> None:
     forecast = make_model("none").forecast(make_history(), record="leaps")
     assert forecast.trace is None
     assert forecast.coarse is not None
@@ -137,7 +137,7 @@ def test_a_channel_independent_model_takes_any_number_of_series() -> None:
         assert model.forecast(make_history(3, n_series=n_series)).values.shape == (3, n_series, HORIZON)
 
 
-def test_one_window_of_one_series_and_no_window_at_all() -> None:
+def test_batches_of_one_window_and_of_none() -> None:
     model = make_model(n_series=None)
     assert model.forecast(make_history(1, n_series=1)).values.shape == (1, 1, HORIZON)
     assert model.forecast(torch.zeros(0, 1, LOOKBACK), record="states").values.shape == (0, 1, HORIZON)
@@ -156,7 +156,7 @@ def test_the_exported_program_takes_any_batch_and_agrees(schedule: str, state: s
 
 
 class jaxtyping_off:  # noqa: N801 - reads as a statement
-    """Lets a call through to our own checks, or a tracer through without specialising on the shapes it sees."""
+    """Turns off shape checks, to test our own or to export without specialization on shapes."""
 
     def __enter__(self) -> None:
         jaxtyping.config.update("jaxtyping_disable", True)

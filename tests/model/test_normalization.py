@@ -13,7 +13,7 @@ ADAPTIVE = [by_mean, by_last_value]
 
 
 @pytest.mark.parametrize("normalization", ALL)
-def test_restoring_the_normalized_window_gives_the_window_back(normalization: Normalization) -> None:
+def test_restoring_a_normalized_window_gives_the_window(normalization: Normalization) -> None:
     history = make_history().double()
     window = normalization(history)
     torch.testing.assert_close(window.restore(window.values), history)
@@ -21,7 +21,7 @@ def test_restoring_the_normalized_window_gives_the_window_back(normalization: No
 
 @pytest.mark.parametrize("normalization", ADAPTIVE)
 @given(level=st.floats(-100, 100), spread=st.floats(0.1, 100))
-def test_level_and_spread_of_a_window_vanish(normalization: Normalization, level: float, spread: float) -> None:
+def test_normalization_removes_level_and_spread(normalization: Normalization, level: float, spread: float) -> None:
     history = make_history().double()
     torch.testing.assert_close(normalization(level + spread * history).values, normalization(history).values)
 
@@ -32,7 +32,7 @@ def test_a_shifted_window_loses_its_level_and_keeps_its_spread(level: float, spr
     torch.testing.assert_close(shifted(level + spread * history).values, spread * shifted(history).values)
 
 
-def test_centers_are_the_mean_the_last_value_or_nothing() -> None:
+def test_centers_are_the_mean_the_last_value_or_zero() -> None:
     history = make_history().double()
     assert torch.equal(by_mean(history).center, history.mean(-1, keepdim=True))
     assert torch.equal(by_last_value(history).center, history[..., -1:])

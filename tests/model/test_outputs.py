@@ -1,4 +1,4 @@
-"""Several outputs for each step of the horizon, as quantiles and distributions need them."""
+"""Several outputs for each step of the horizon, for quantiles and distributions."""
 
 import pytest
 import torch
@@ -65,7 +65,7 @@ def test_a_leap_writes_all_outputs_of_its_steps_and_of_no_others() -> None:
     torch.testing.assert_close(wide.unflatten(1, (HORIZON, OUTPUTS)), plain.unsqueeze(2).expand(-1, -1, OUTPUTS))
 
 
-def test_every_output_learns_through_the_scheduling_branch() -> None:
+def test_every_output_has_a_gradient_through_the_scheduling_branch() -> None:
     model = build_model(make_config(), seed=2, outputs_per_step=OUTPUTS)
     assert isinstance(model.fusion, GatedFusion)
     model(make_history(16), torch.Generator().manual_seed(0)).square().sum().backward()

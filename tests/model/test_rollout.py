@@ -77,7 +77,7 @@ def test_dense_and_sparse_agree_in_forecast_and_trace(
     schedule: str, state: str, dtype: torch.dtype, tolerance: float, explore: bool
 ) -> None:
     model = make_model(schedule, state).to(dtype)
-    # The rows' own units: the tolerance is for numbers of order one.
+    # In normalized units, since the tolerance is for values of order one.
     history = make_history(16).to(dtype)
     history = history / history.abs().max()
     results = [
@@ -107,7 +107,7 @@ def test_dense_and_sparse_agree_whether_or_not_rows_are_sorted_by_scale(
 
 @pytest.mark.parametrize("schedule", ["hierarchical", "flat", "monte_carlo"])
 def test_rows_take_different_numbers_of_leaps(schedule: str) -> None:
-    """The agreement of the two executions means something only if rows drop out at different times."""
+    """The comparison of the two executions needs rows that finish after different numbers of leaps."""
     leaps = [_trace(make_model(schedule, seed=seed), make_history(64), record="leaps").leaps for seed in range(4)]
     assert len(torch.cat(leaps).unique()) > 2 or schedule == "flat"
     assert len(torch.cat(leaps).unique()) > 1
@@ -115,7 +115,7 @@ def test_rows_take_different_numbers_of_leaps(schedule: str) -> None:
 
 @EVERY_BRANCH
 @pytest.mark.parametrize("execution", ["dense", "sparse"])
-def test_windows_can_come_in_any_order(schedule: str, state: str, execution: Any) -> None:
+def test_forecasts_do_not_depend_on_the_order_of_windows(schedule: str, state: str, execution: Any) -> None:
     model, history = make_model(schedule, state).double(), make_history(9).double()
     order = torch.tensor([4, 8, 0, 2, 6, 1, 3, 7, 5])
     rows = (torch.arange(N_SERIES).unsqueeze(1) * 9 + order).flatten()
@@ -213,7 +213,7 @@ def _forecast_with(model: Any, history: Tensor, noise: Tensor | None, execution:
 
 @pytest.mark.parametrize("execution", ["dense", "sparse"])
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_a_bare_schedule_is_that_of_the_full_trace(schedule: str, execution: Execution) -> None:
+def test_a_recorded_schedule_equals_that_of_the_full_trace(schedule: str, execution: Execution) -> None:
     model, history = make_model(schedule), make_history()
     bare = model.forecast(history, execution=execution, record="schedule")
     full = model.forecast(history, execution=execution, record="leaps")

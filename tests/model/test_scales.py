@@ -1,4 +1,4 @@
-"""The scale grid against a table worked out by hand from the paper's appendix, and its laws for any window."""
+"""The scale grid against a table computed by hand from the paper's appendix, and its properties."""
 
 import pytest
 from hypothesis import given
@@ -40,7 +40,7 @@ def _intervals(entry: str, horizon: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("lookback", TABLE)
-def test_grid_equals_the_table_worked_out_by_hand(lookback: int) -> None:
+def test_grid_equals_the_table_computed_by_hand(lookback: int) -> None:
     entries = TABLE[lookback].split()
     assert len(entries) == len(HORIZONS)
     for horizon, entry in zip(HORIZONS, entries, strict=True):

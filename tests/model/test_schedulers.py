@@ -89,7 +89,7 @@ def test_gumbel_noise_samples_scales_with_their_probabilities() -> None:
     torch.testing.assert_close(shares, controller.probabilities(hidden[:1], choice.scale[:1])[0], atol=0.005, rtol=0)
 
 
-def test_without_a_generator_only_monte_carlo_draws_and_always_the_same() -> None:
+def test_without_a_generator_only_monte_carlo_draws_and_repeatably() -> None:
     like = _hidden()
     assert _controller().draw(ROWS, like, None) is None
     without_luck: list[Scheduler] = [
@@ -113,7 +113,7 @@ def test_monte_carlo_repeats_differ_and_the_same_seed_repeats_them() -> None:
     assert all(torch.equal(scheduler.draw(ROWS, _hidden(), generator), draw) for draw in draws)
 
 
-def test_monte_carlo_lengths_are_uniform_over_what_remains() -> None:
+def test_monte_carlo_lengths_are_uniform_over_the_remaining_steps() -> None:
     scheduler = MonteCarloScheduler(GRID, max_leaps=1, seed=0)
     rows = 120_000
     noise = scheduler.draw(rows, torch.zeros(1), None)[0]
@@ -130,7 +130,7 @@ def test_a_given_length_belongs_to_the_first_scale_that_reaches_it() -> None:
 
 
 @given(step=st.integers(1, 40), horizon=st.integers(1, 40))
-def test_a_fixed_step_allows_just_the_leaps_it_needs(step: int, horizon: int) -> None:
+def test_a_fixed_step_allows_the_leaps_it_needs(step: int, horizon: int) -> None:
     leaps = FixedStepScheduler(ScaleGrid.single_level(horizon), step=step).max_leaps
     assert (leaps - 1) * step < horizon <= leaps * step
 

@@ -1,4 +1,4 @@
-"""The soft mask, its gradient in closed form, its look-up table; and the heads."""
+"""The soft mask, its gradient, its look-up table, and the segment heads."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""State cells against references: torchcde for the differential equation, torch's own for the recurrent cells."""
+"""State cells against references: torchcde for the differential equation, torch for the recurrent cells."""
 
 import pytest
 import torch
@@ -71,7 +71,7 @@ def test_leaps_are_the_euler_solution_of_the_controlled_equation(kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", ["full", "factored"])
-def test_clusters_have_fields_of_their_own(kind: str) -> None:
+def test_each_cluster_has_its_own_field(kind: str) -> None:
     cell, control = ControlledCell(_field(kind)), _control()
     state = torch.randn(ROWS, HIDDEN, dtype=torch.float64)
     ours = cell.advance(state, control, SIZES)

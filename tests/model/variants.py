@@ -44,7 +44,7 @@ def make_config(schedule: str = "hierarchical", state: str = "factored", **optio
 
 
 def make_model(schedule: str = "hierarchical", state: str = "factored", seed: int = 0, **options: Any) -> LeapTSModel:
-    """A small model, its weights spread out so that its rows disagree about their schedules."""
+    """A small model with large weights, so that its rows have different schedules."""
     config = make_config(schedule, state, **options)
     model = build_model(config, seed=seed, clusters=CLUSTERS if config.clusters > 1 else None)
     with torch.no_grad():

@@ -30,6 +30,8 @@ except ImportError as error:
 
 
 _ROUNDING = 1e-6  # relative, in single precision
+_SIZES = {"hidden_size", "encoder_layers", "head_layers", "control_size", "summary_size"}
+_SIZES |= {"mask_sharpness", "temporal_clip"}
 
 
 class LeapTS(BaseModel):
@@ -103,7 +105,8 @@ class LeapTS(BaseModel):
         scaler_type: str = "standard",
         **options: Any,
     ) -> None:
-        # The parent class stores the local variables of this call, so the default must be set first.
+        sizes: dict[str, Any] = {name: value for name, value in locals().items() if name in _SIZES}
+        # The parent class stores the arguments as hyperparameters, so the default must be set first.
         loss = MAE() if loss is None else loss
         super().__init__(
             h=h,
@@ -122,20 +125,9 @@ class LeapTS(BaseModel):
             scaler_type=scaler_type,
             **options,
         )
-        config = ModelConfig(
-            h=h,
-            input_size=self.input_size,
-            hidden_size=hidden_size,
-            encoder_layers=encoder_layers,
-            head_layers=head_layers,
-            normalization="none" if self.loss.is_distribution_output else normalization,
-            scheduling=_by_kind(scheduling),
-            state=_by_kind(state),
-            control_size=control_size,
-            summary_size=summary_size,
-            mask_sharpness=mask_sharpness,
-            temporal_clip=temporal_clip,
-        )
+        parts = {"scheduling": _by_kind(scheduling), "state": _by_kind(state)}
+        kept = "none" if self.loss.is_distribution_output else normalization
+        config = ModelConfig(h=h, input_size=self.input_size, normalization=kept, **parts, **sizes)
         # Darts sets no seed; the model then uses the seed of torch.
         seed = torch.initial_seed() if self.random_seed is None else self.random_seed
         self.network = build_model(config, seed=seed, outputs_per_step=self.loss.outputsize_multiplier).float()

@@ -1,4 +1,4 @@
-"""A panel of waves as a folder of Parquet files that cut through its series, a model, and one cluster for all tests."""
+"""Fixtures: a folder of Parquet files that split its series, a model, and one cluster for all tests."""
 
 import os
 import sys
@@ -45,7 +45,7 @@ SMALL = {"num_cpus": 2, "object_store_memory": 100_000_000}
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
-    """A cluster of one machine with two processors; it is a process here."""
+    """A cluster of one simulated machine with two processors."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
@@ -61,7 +61,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def machine(cluster: Any) -> Iterator[Any]:
-    """A second machine, with one processor, which a test may take away."""
+    """A second simulated machine, with one processor, which a test may remove."""
     node = cluster.add_node(**{**SMALL, "num_cpus": 1})
     cluster.wait_for_nodes()
     yield node

@@ -1,4 +1,4 @@
-"""Where the tests of this folder read from, and how they compare."""
+"""Folders of data and model for the tests of Ray, and comparison of forecasts."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -9,14 +9,14 @@ import pyarrow as pa
 
 
 class Folders(NamedTuple):
-    """Of data and model."""
+    """The folders of data and model."""
 
     data: Path
     model: Path
 
 
 def assert_same_forecasts(one: pa.Table, other: pa.Table) -> None:
-    """Row by row: names and timestamps to the letter, values up to the order in which a product adds up."""
+    """Compare row by row: names and timestamps exactly, values up to rounding."""
     assert one.column_names == other.column_names
     keys = one.column_names[:2]
     ours, theirs = (frame.to_pandas().sort_values(keys, ignore_index=True) for frame in (one, other))

@@ -1,4 +1,4 @@
-"""A suite spread over a cluster loses no run with a machine, and repeats none that was recorded."""
+"""After the loss of a machine, a suite on a cluster completes all runs and repeats no recorded one."""
 
 import json
 import time
@@ -17,7 +17,7 @@ pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
 
-def test_a_machine_lost_in_the_middle_of_a_suite_costs_no_result(cluster: Any, machine: Any, tmp_path: Path) -> None:
+def test_a_suite_completes_after_the_loss_of_a_machine(cluster: Any, machine: Any, tmp_path: Path) -> None:
     target = tmp_path / "results" / "main.jsonl"
     runs = [tiny_run(seed=seed) for seed in range(3)]
     broken = runs[0].model_copy(update={"model": BaselineDesign(name="nobody")})

@@ -79,6 +79,6 @@ def test_files_without_statistics_may_share_series(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--engine", "ray"], ["--address", "auto"], ["--engine", "ray", "-o", "x"]])
-def test_options_of_an_engine_go_together(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+def test_options_of_ray_need_the_engine_ray(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["predict", "model", *arguments]) == 2
     assert "--engine ray" in capfd.readouterr().err

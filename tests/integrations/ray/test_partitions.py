@@ -1,4 +1,4 @@
-"""What is forecast does not depend on how the series are spread over partitions."""
+"""Forecasts do not depend on the partitions of the series."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.integrations.ray.folders import Folders, assert_same_forecasts
 
 
 def _split(table: pa.Table, parts: int) -> list[pa.Table]:
-    """Whole series, spread over tables."""
+    """Split a table into partitions of whole series."""
     names = sorted(set(table["unique_id"].to_pylist()))
     return [table.filter(pc.is_in(table["unique_id"], pa.array(names[part::parts]))) for part in range(parts)]
 

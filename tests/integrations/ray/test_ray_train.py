@@ -1,4 +1,4 @@
-"""Ray Train's workers, who bring a process group of their own, fit the model of one process."""
+"""Workers of Ray Train, which create a process group, fit the same model as one process."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ OPTIONS: dict[str, Any] = {"h": 6, "input_size": 12, "max_steps": 8, "batch_size
 
 
 @pytest.mark.usefixtures("machine")  # two workers, and a controller beside them
-def test_two_workers_of_ray_train_fit_the_model_of_one_process(table: pa.Table, tmp_path: Path) -> None:
+def test_two_workers_of_ray_train_fit_the_same_model_as_one_process(table: pa.Table, tmp_path: Path) -> None:
     data = tmp_path / "whole.parquet"
     pa.parquet.write_table(table, data)
     train(data, tmp_path / "model", workers=2, options=OPTIONS, storage=tmp_path / "ray")

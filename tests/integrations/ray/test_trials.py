@@ -33,7 +33,7 @@ TRIALS = 6
 
 @dataclass(frozen=True)
 class _Noted:
-    """Fit slowly, and write a note of the machine of each trial."""
+    """Fit slowly, and record the machine of each trial."""
 
     notes: Path
 
@@ -54,13 +54,13 @@ class _Broken:
 
 
 def _told(study: Path) -> dict[int, str]:
-    """The trials that have ended, with the time they did; as the file has it, for Optuna would make one that lacks."""
+    """Read the ended trials and their times from the file; Optuna would create a missing file."""
     ended = "SELECT number, datetime_complete FROM trials WHERE state IN ('COMPLETE', 'PRUNED')"
     try:
         with closing(sqlite3.connect(f"file:{study}?mode=ro", uri=True)) as file:
             return dict(file.execute(ended).fetchall())
     except sqlite3.OperationalError:
-        return {}  # it is being made
+        return {}  # the file is being created
 
 
 def test_after_the_loss_of_a_machine_only_unfinished_trials_are_repeated(

@@ -1,4 +1,4 @@
-"""A Ray cluster forecasts what one process does, also when it loses a machine on the way."""
+"""A Ray cluster forecasts the same as one process, also after the loss of a machine."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from leapts.integrations.ray.forecast import forecast_dataset  # noqa: E402
 
 @dataclass(frozen=True)
 class _Noted:
-    """Forecasts slowly, and leaves a note of where each partition was begun."""
+    """Forecast slowly, and record the machine of each partition."""
 
     forecaster: PartitionForecaster
     notes: Path

@@ -1,4 +1,4 @@
-"""Spark forecasts what one process does."""
+"""Spark forecasts the same as one process."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ from spark_forecast import forecast  # noqa: E402
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """Two processors of this machine, with the Python and the sources of this test."""
+    """A local Spark session with two processors, and the Python and sources of this test."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     settings = {

@@ -1,6 +1,6 @@
 """Forecast one partition: an Arrow table of whole series in, an Arrow table of their forecasts out.
 
-Ray and Spark both bring whole series together in partitions, and call this.
+Ray and Spark group the rows of each series in one partition, and call this.
 """
 
 import functools
@@ -74,15 +74,10 @@ def forecast_schema(schema: pa.Schema, model: LeapTS, *, level: Sequence[Level] 
 
 @dataclass(frozen=True)
 class PartitionForecaster:
-    """Forecast partitions with the model of a folder; small to send, loads the model once per process.
+    """Forecast partitions with the model of a folder; small to send, loads the model once per process."""
 
-    Attributes:
-        folder: The model folder; every machine must see it under this path.
-        level: Levels of the intervals, in percent.
-    """
-
-    folder: str
-    level: tuple[Level, ...] = ()
+    folder: str  # the model folder; every machine must see it under this path
+    level: tuple[Level, ...] = ()  # of the intervals, in percent
 
     @property
     def model(self) -> LeapTS:
@@ -105,12 +100,7 @@ class PartitionForecaster:
 
 @functools.lru_cache(maxsize=4)
 def _loaded(folder: str, digest: str) -> LeapTS:  # noqa: ARG001
-    """Load a model once per process, and use one thread, as other workers share the machine.
-
-    Args:
-        folder: The model folder.
-        digest: The digest of its current model.
-    """
+    """Load a model once per process and digest, and use one thread, as other workers share the machine."""
     torch.set_num_threads(1)
     return LeapTS.load(Path(folder))
 

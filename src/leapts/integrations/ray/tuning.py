@@ -25,13 +25,9 @@ class RayEngine:
     """Run trials on a Ray cluster: an engine for `leapts.integrations.tuning.tune`.
 
     Each trial uses one processor. No trial is pruned.
-
-    Attributes:
-        address: The address of the cluster; by default the current one, or a new one on this machine.
-        fit: The function that fits a candidate.
     """
 
-    address: str | None = None
+    address: str | None = None  # of the cluster; by default the current one, or a new one on this machine
     fit: Callable[[Candidate, Panel], Outcome] = fit_once
 
     def __call__(self, panel: Panel, candidates: Iterator[Candidate]) -> Generator[Outcome, None, None]:

@@ -16,34 +16,20 @@ from leapts.training.loop import Progress, TrainingStep
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model to fit in one trial.
+    """A model to fit in one trial."""
 
-    Attributes:
-        number: The number of the trial.
-        forecaster: The model, not yet fitted.
-        should_prune: Called with the error of each validation check; True stops the fit. An engine that runs in
-            another process need not call it.
-    """
-
-    number: int
-    forecaster: LeapTS
-    should_prune: Callable[[float], bool]
+    number: int  # of the trial
+    forecaster: LeapTS  # not yet fitted
+    should_prune: Callable[[float], bool]  # called with the error of each validation check; True stops the fit
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one trial.
+    """The result of one trial."""
 
-    Attributes:
-        number: The number of the trial.
-        checks: The error of each validation check; those of teacher models come first.
-        validation: The lowest validation error of the model; None if the fit was pruned or diverged.
-        diverged: Whether training diverged.
-    """
-
-    number: int
-    checks: tuple[float, ...]
-    validation: float | None
+    number: int  # of the trial
+    checks: tuple[float, ...]  # the error of each validation check; those of teacher models come first
+    validation: float | None  # the lowest validation error of the model; None if the fit was pruned or diverged
     diverged: bool = False
 
 

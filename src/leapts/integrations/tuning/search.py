@@ -32,34 +32,21 @@ _TRIALS_BEFORE_PRUNING, _CHECKS_BEFORE_PRUNING = 4, 1
 
 @dataclass(frozen=True)
 class Trial:
-    """One set of options and its validation error.
+    """One set of options and its validation error."""
 
-    Attributes:
-        number: The number of the trial, from 1.
-        options: The options of the trial.
-        validation: Mean absolute error on the validation windows; None if training diverged.
-        pruned: Whether the trial was stopped early, because most others were better at that check.
-    """
-
-    number: int
+    number: int  # from 1
     options: dict[str, Any]
-    validation: float | None
-    pruned: bool
+    validation: float | None  # mean absolute error on the validation windows; None if training diverged
+    pruned: bool  # whether it was stopped early, because most others were better at that check
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The result of a search.
+    """The result of a search."""
 
-    Attributes:
-        best: A model with the best options, not yet fitted.
-        validation: Its mean absolute error on the validation windows, in standard deviations of each series.
-        trials: All trials, in the order in which they started.
-    """
-
-    best: LeapTS
-    validation: float
-    trials: tuple[Trial, ...]
+    best: LeapTS  # with the best options, not yet fitted
+    validation: float  # its mean absolute error on the validation windows, in standard deviations of each series
+    trials: tuple[Trial, ...]  # in the order in which they started
 
     def to_toml(self) -> str:
         """Return the best options as a file for `leapts fit --config`."""
@@ -107,7 +94,10 @@ def tune(
     Raises:
         ConfigError: When no steps can be held out for validation, or the study has other data or options.
     """
-    optuna = _optuna()
+    try:
+        import optuna
+    except ImportError as error:
+        raise ImportError("tuning needs: pip install 'leapts[tune]'") from error
     if trials < 1:
         raise ConfigError(f"trials={trials}: the number of trials must be at least 1")
     panel = model.read(df)
@@ -172,7 +162,8 @@ class _Search:
         while (begun := len(self.finished()) + len(self.running)) < trials:
             on_trial(begun + 1)
             # Each trial has its own seed, so that proposals do not depend on interruptions.
-            seed = _seed(self.space.model.random_seed, begun)
+            parts = repr((self.space.model.random_seed, begun)).encode()
+            seed = int.from_bytes(hashlib.blake2b(parts, digest_size=4).digest(), "big")
             self.study.sampler = self.optuna.samplers.TPESampler(seed=seed, n_startup_trials=6)
             if begun == 0:
                 self.study.enqueue_trial(self.space.defaults, skip_if_exists=False)
@@ -193,18 +184,6 @@ class _Search:
         del self.running[outcome.number]
 
 
-def _seed(seed: int, trial: int) -> int:
-    return int.from_bytes(hashlib.blake2b(repr((seed, trial)).encode(), digest_size=4).digest(), "big")
-
-
-def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError as error:
-        raise ImportError("tuning needs: pip install 'leapts[tune]'") from error
-    return optuna
-
-
 @contextmanager
 def _quiet(optuna: Any) -> Iterator[None]:
     """Turn off the messages of Optuna for every trial."""
@@ -222,18 +201,19 @@ def _storage(optuna: Any, path: str | Path | None) -> Iterator[Any]:
 
     The file is opened by its path: in a database URL, a question mark in its name would start options.
     """
-    if path is not None and not Path(path).parent.is_dir():
-        raise ConfigError(f"the folder {Path(path).parent} does not exist; make it first")
-    if path is not None and Path(path).exists() and not Path(path).read_bytes()[:16].startswith(b"SQLite format 3"):
-        raise ConfigError(f"{path} is not an SQLite file; choose another name for the study")
     if path is None:
         yield None
         return
-    from sqlalchemy.exc import SQLAlchemyError  # which optuna brings along
+    from sqlalchemy.exc import SQLAlchemyError  # a dependency of optuna
 
-    opened = partial(sqlite3.connect, Path(path), check_same_thread=False)
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise ConfigError(f"the folder {file.parent} does not exist; make it first")
+    if file.exists() and not file.read_bytes()[:16].startswith(b"SQLite format 3"):
+        raise ConfigError(f"{path} is not an SQLite file; choose another name for the study")
+    connect = partial(sqlite3.connect, file, check_same_thread=False)
     try:
-        storage = optuna.storages.RDBStorage("sqlite:///study", engine_kwargs={"creator": opened})
+        storage = optuna.storages.RDBStorage("sqlite:///study", engine_kwargs={"creator": connect})
     except SQLAlchemyError as error:
         why = getattr(error, "orig", None) or error
         raise ConfigError(f"{path} cannot be used as a study ({why}); choose another file, or remove it") from error
