@@ -1,1 +1,1 @@
-"""The paper's experiments on real data: runs described by data, results as JSON lines, tables made from those alone."""
+"""The paper's experiments: runs described by data, results as JSON lines, and tables rendered from them."""

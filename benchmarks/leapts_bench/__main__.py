@@ -41,7 +41,7 @@ _RESULTS = _ROOT / "benchmarks" / "results"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; returns 1 when something failed."""
+    """Run a command; return 1 if something failed."""
     torch.set_num_threads(1)
     options = _parser().parse_args(arguments)
     try:
@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
                 recipes.write(results.read(options.results / LOG))
             case "serve":
                 _serve(options)
-            case _:  # one run, handed over by `run`
+            case _:  # one run, started by `run`
                 print(execution.work(parse_run(sys.stdin.read()), options.target))
     except (LeapTSError, ImportError) as error:
         print(error, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The paper's analyses of a fitted model, on the test windows: what moves the state, which scales, how states group."""
+"""The paper's analyses on the test windows: contributions to the state, scales, clusters of states."""
 
 from dataclasses import asdict
 from typing import get_args
@@ -25,15 +25,17 @@ from leapts_bench.results import Line
 from leapts_bench.scoring import Predictor
 from leapts_bench.suites import CLUSTERED_SET
 
-# The drawing of an embedding takes time that grows faster than its points.
+# The time to embed points grows faster than their number.
 _EMBEDDED_ROWS = 2000
 
 
 def analysed(dataset: str, data: Benchmark | M4Benchmark, predictor: Predictor) -> Line:
-    """Shares and leaps by volatility, where the model leaps; the separation of clusters, where the set has them.
+    """Compute shares and leaps by volatility, and the separation of clusters.
+
+    The first need a scheduling branch, the second a data set with clusters.
 
     Raises:
-        DataError: When the set is ragged.
+        DataError: When the data set is ragged.
     """
     if isinstance(data, M4Benchmark):
         raise DataError("schedules are analysed on aligned sets; M4 is ragged")
@@ -48,7 +50,7 @@ def analysed(dataset: str, data: Benchmark | M4Benchmark, predictor: Predictor) 
     if dataset == CLUSTERED_SET:
         histories = spread_histories(windows, _EMBEDDED_ROWS)
         of = np.concatenate([series for series, _ in histories])
-        # A series' name starts with its cluster's letter.
+        # The name of a series starts with the letter of its cluster.
         embedding = embed(representations(predictor, histories), [str(names[row])[0] for row in of])
         line["separation"] = embedding.separation
         line["separation_on_plane"] = embedding.separation_on_plane
@@ -56,10 +58,10 @@ def analysed(dataset: str, data: Benchmark | M4Benchmark, predictor: Predictor) 
 
 
 def representations(predictor: Predictor, histories: list[Lookbacks]) -> Floats:
-    """The vector that a model ends on, for each row.
+    """Return the vector that a model ends with, for each row.
 
-    The state after the last leap; without a scheduling branch the encoder's latent vector; of a peer, whose insides are
-    its own, the forecast.
+    This is the state after the last leap; without a scheduling branch, the latent vector of the encoder; for a
+    baseline, the forecast.
     """
     if not isinstance(predictor, Leaping):
         parts = [predictor.predict(values).values.flatten(0, 1) for _, values in histories]

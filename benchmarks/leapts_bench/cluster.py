@@ -1,7 +1,6 @@
-"""Doing the runs of a suite on a Ray cluster, whose machines see the results' folder and the data under one name.
+"""Run a suite on a Ray cluster whose machines share the folders of results and data.
 
-Every run has a process to itself, as on one machine. What a lost machine was doing is done again elsewhere; what it had
-recorded is not.
+Every run has its own process, as on one machine. Runs of a lost machine are repeated, unless they were recorded.
 """
 
 import os
@@ -16,16 +15,16 @@ from leapts_bench.runs import Job, parse_run
 
 
 def work_on_cluster(runs: Sequence[Job], target: Path, *, address: str | None = None, tell: execution.Tell) -> int:
-    """Do all runs that are not done, as many at a time as the cluster has processors.
+    """Do all runs that are not done, one per processor of the cluster.
 
     Args:
-        runs: What to do.
-        target: The file of their results.
-        address: The cluster's; by default one on this machine.
-        tell: Hears of every run.
+        runs: The runs.
+        target: The file of the results.
+        address: The address of the cluster; by default a new one on this machine.
+        tell: Called with a message for every run.
 
     Returns:
-        How many failed; they can be tried again by the same call.
+        The number of failed runs; the same call tries them again.
     """
     import ray
 
@@ -34,7 +33,7 @@ def work_on_cluster(runs: Sequence[Job], target: Path, *, address: str | None = 
     waiting = execution.pending(runs, target)
     tell(f"{len(runs)} runs, {len(waiting)} to do")
     with connected(address):
-        # A new process for each run, and a run that was lost with its machine is started again.
+        # A new process for each run; a run on a lost machine is repeated.
         do = ray.remote(num_cpus=1, max_calls=1, max_retries=-1)(_work)
         data = os.environ.get(FOLDER_VARIABLE)
         tasks = {do.remote(run.model_dump_json(), str(target.absolute()), data): run for run in waiting}
@@ -46,7 +45,7 @@ def work_on_cluster(runs: Sequence[Job], target: Path, *, address: str | None = 
 
 
 def _work(run: str, target: str, data: str | None) -> str:
-    """One run, in a process of the cluster; what went wrong is told, not raised, so that the others go on."""
+    """Do one run in a process of the cluster; return errors instead of raising them, so that other runs continue."""
     torch.set_num_threads(1)
     if data is not None:
         os.environ[FOLDER_VARIABLE] = data

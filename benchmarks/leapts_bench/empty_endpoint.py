@@ -1,4 +1,4 @@
-"""A FastAPI endpoint that does nothing: what any server on this computer costs, with the server's own settings."""
+"""A FastAPI endpoint that does nothing, with the server's settings: the cost of any server on this machine."""
 
 import sys
 
@@ -10,7 +10,7 @@ app = FastAPI()
 
 @app.post("/v1/forecast")
 async def nothing() -> dict[str, str]:
-    """The request is not even read."""
+    """Return without reading the request."""
     return {}
 
 

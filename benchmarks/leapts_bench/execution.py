@@ -1,6 +1,6 @@
-"""Doing runs: one in this process, or many in processes of their own, each with one thread.
+"""Execute runs: one in this process, or many in separate processes with one thread each.
 
-A process for each run makes its peak memory its own, and a crash its own business.
+With a process for each run, peak memory is that of the run, and a crash affects no other run.
 """
 
 import os
@@ -32,12 +32,11 @@ Cut = Split | Earlier
 
 
 def execute(run: Run, kept: Path | None = None) -> results.Line:
-    """Fit, then open the test part once; returns the line of the result.
+    """Fit, score the test part once, and return the result line.
 
     Args:
-        run: What to do.
-        kept: The folder where training keeps its state, and goes on from if it was stopped; how long it took in all is
-            not known then.
+        run: The run.
+        kept: The folder of the training state, to resume from; the total time of a resumed run is not known.
     """
     before = _peak()
     described = description(run)
@@ -73,7 +72,7 @@ def execute(run: Run, kept: Path | None = None) -> results.Line:
 
 
 def trial(run: Run, cuts: Sequence[Cut | None] = ()) -> results.Line:
-    """Fit and score on the validation part alone; on several, when the set is to be cut in several ways."""
+    """Fit and score on the validation part only, or on several validation parts."""
     described = description(run)
     started = time.perf_counter()
     scores, parameters = [], 0
@@ -91,7 +90,7 @@ def trial(run: Run, cuts: Sequence[Cut | None] = ()) -> results.Line:
 
 
 def opened(run: Run, cut: Cut | None = None) -> Benchmark | M4Benchmark:
-    """The run's data, under the protocol of its set."""
+    """Load the data of a run under the protocol of its data set."""
     name, back, ahead = run.dataset, run.input_size, run.horizon
     if isinstance(cut, Earlier) or find(name).split is None:
         earlier = cut if isinstance(cut, Earlier) else None
@@ -111,7 +110,7 @@ def description(run: Job) -> results.Line:
 
 
 def work(run: Job, target: Path) -> str:
-    """Do a run unless it is done or being done, and record it; says which of these it was."""
+    """Do a run and record it, unless it is done or in progress; return which of these was the case."""
     with results.claimed(target.parent, run.key) as mine:
         if not mine:
             return "in work elsewhere"
@@ -128,7 +127,7 @@ def work(run: Job, target: Path) -> str:
 
 
 def pending(runs: Sequence[Job], target: Path) -> list[Job]:
-    """The runs that no file beside the target has the result of, each once."""
+    """List the runs without a result in the folder of the target, each once."""
     done = results.finished(target.parent)
     return list({run.key: run for run in runs if run.key not in done}.values())
 
@@ -137,7 +136,7 @@ def work_all(runs: Sequence[Job], target: Path, *, workers: int, time_limit: flo
     """Do all runs that are not done, `workers` at a time, each at most `time_limit` seconds.
 
     Returns:
-        How many failed; they can be tried again by the same call.
+        The number of failed runs; the same call tries them again.
     """
     waiting = pending(runs, target)
     tell(f"{len(runs)} runs, {len(waiting)} to do")
@@ -155,7 +154,7 @@ def work_all(runs: Sequence[Job], target: Path, *, workers: int, time_limit: flo
 def in_own_process(
     command: str, run: Job, target: Path, time_limit: float | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Hand one run to a fresh process with one thread.
+    """Do one run in a new process with one thread.
 
     A process that takes longer than `time_limit` seconds is killed, and the run counts as failed.
     """
@@ -176,14 +175,14 @@ def in_own_process(
 
 
 def _states(kept: Path) -> Path | None:
-    """Where a run keeps its state: apart for each commit, and nowhere if the code is not that of one.
+    """Return the folder of a run's training state, one for each commit; None for uncommitted code.
 
-    A result names the commit that it repeats at, so no other code may have had a part in it.
+    A result can be reproduced at its commit, so no other code may contribute to it.
     """
     code = results.provenance()
     return None if code["commit"] is None or code["changed"] else kept / code["commit"]
 
 
 def _peak() -> int:
-    """The most memory this process has held, in bytes."""
+    """Return the peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

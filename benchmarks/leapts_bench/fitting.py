@@ -1,4 +1,4 @@
-"""From a run to a fitted model: LeapTS by its own training loop, peers behind the same seam."""
+"""Fit the model of a run: LeapTS and baselines by the same training loop."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,29 +17,29 @@ from leapts.training.checkpoint import Checkpoint
 from leapts.training.distillation import train_with_distillation
 from leapts.training.early_stopping import TrainingReport
 from leapts.training.loop import WindowSource
-from leapts_bench.baselines import PeerModel, build_peer
+from leapts_bench.baselines import BaselineModel, build_baseline
 from leapts_bench.baselines.quicker import quicken
 from leapts_bench.runs import BaselineDesign, LeapTSDesign, NaiveDesign, Run
 from leapts_bench.scoring import Predicted, Predictor
 
 
 class Parts(Protocol):
-    """What a model is fitted on: windows to learn from, and windows to choose its weights by."""
+    """The windows that a model is fitted on."""
 
     @property
     def variates(self) -> int | None:
-        """How many series are forecast together; none: any number, each for itself."""
+        """Return the number of series of a multivariate model; None for univariate models."""
 
     def train(self) -> WindowSource:
-        """Windows to learn from."""
+        """Return the training windows."""
 
     def validation(self) -> WindowSource:
-        """Windows to choose the weights by."""
+        """Return the validation windows."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted model, its size, and how its training went; of several, all of them together."""
+    """A fitted model or ensemble, with its number of parameters and training reports."""
 
     predictor: Predictor
     parameters: int
@@ -47,21 +47,21 @@ class Fit:
 
     @property
     def report(self) -> dict[str, Any]:
-        """How the training went, as a result holds it."""
+        """Return the training report as stored in results."""
         return self.reports[0] if len(self.reports) == 1 else {"members": list(self.reports)}
 
 
 def fit(run: Run, data: Parts, states: Path | None = None) -> Fit:
-    """Fit the run's model on the training windows, choosing its weights on the validation windows.
+    """Fit the model of a run on the training windows, with weights chosen on the validation windows.
 
     Args:
-        run: Which model, and how it learns.
-        data: What to learn from.
-        states: The folder where training keeps its state, and goes on from if there is one.
+        run: The model and its training options.
+        data: The windows.
+        states: The folder of the training state, to resume from.
 
     Raises:
-        ConfigError: When the run names a peer that is not there.
-        ImportError: When the peer needs a package that is not installed.
+        ConfigError: When the run names an unknown baseline.
+        ImportError: When a package of the baseline is not installed.
     """
     if isinstance(run.model, NaiveDesign):
         return Fit(Repeating(run.horizon), 0, ({"steps": 0, "stopped_early": False},))
@@ -72,41 +72,41 @@ def fit(run: Run, data: Parts, states: Path | None = None) -> Fit:
 
 
 class Leaping:
-    """LeapTS as a predictor, with a count of its leaps."""
+    """LeapTS as a predictor that counts its leaps."""
 
     def __init__(self, model: LeapTSModel) -> None:
         self.model = model
 
     @property
     def leaps(self) -> bool:
-        """Whether it has a scheduling branch."""
+        """Check for a scheduling branch."""
         return self.model.fusion.state_size > 0
 
     def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
-        """The forecast of each window, by the sparse execution."""
+        """Forecast each window by the sparse execution."""
         forecast = self.model.forecast(history, record="leaps")
         return Predicted(forecast.values, None if forecast.trace is None else forecast.trace.leaps)
 
 
 class Asked:
-    """A peer as a predictor."""
+    """A baseline as a predictor."""
 
-    def __init__(self, model: PeerModel) -> None:
+    def __init__(self, model: BaselineModel) -> None:
         self.model = model
 
     def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
-        """The forecast of each window; there are no leaps to count."""
+        """Forecast each window; there are no leaps to count."""
         return Predicted(self.model.forecast(history).values, None)
 
 
 class Averaging:
-    """The mean of what several predictors say."""
+    """The mean of several predictors."""
 
     def __init__(self, members: Sequence[Predictor]) -> None:
         self.members = members
 
     def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
-        """The mean forecast of each window, and of the leaps that each member took."""
+        """Return the mean forecast of each window, and the mean number of leaps of the members."""
         said = [member.predict(history) for member in self.members]
         leaps = [each.leaps.double() for each in said if each.leaps is not None]
         values = torch.stack([each.values for each in said]).mean(0)
@@ -114,13 +114,13 @@ class Averaging:
 
 
 class Repeating:
-    """The last value, repeated."""
+    """The naive forecast: the last value, repeated."""
 
     def __init__(self, horizon: int) -> None:
         self.horizon = horizon
 
     def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
-        """The forecast of each window."""
+        """Forecast each window."""
         return Predicted(history[..., -1:].expand(-1, -1, self.horizon), None)
 
 
@@ -139,7 +139,7 @@ def _trained(
     *,
     steps: int | None = None,
     states: Path | None = None,
-) -> tuple[LeapTSModel | PeerModel, TrainingReport]:
+) -> tuple[LeapTSModel | BaselineModel, TrainingReport]:
     model = _built(run, windows, variates)
     config = run.training.config(len(windows), run.seed)
     if steps is not None:
@@ -156,21 +156,21 @@ def _trained(
     return model, report
 
 
-def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel | PeerModel:
+def _built(run: Run, windows: WindowSource, variates: int | None) -> LeapTSModel | BaselineModel:
     back, ahead, seed = run.input_size, run.horizon, run.seed
     match run.model:
         case LeapTSDesign():
             config = run.model.config(input_size=back, horizon=ahead, variates=variates)
             return build_model(config, seed=seed, clusters=_clusters(config, windows, seed))
         case BaselineDesign(name=name, options=options):
-            peer = build_peer(name, options, input_size=back, horizon=ahead, variates=variates, seed=seed)
-            quicken(peer)
-            return peer
+            baseline = build_baseline(name, options, input_size=back, horizon=ahead, variates=variates, seed=seed)
+            quicken(baseline)
+            return baseline
         case NaiveDesign():
             raise AssertionError("nothing to build: it has nothing to learn")
 
 
-def _asked(models: Sequence[LeapTSModel | PeerModel]) -> Predictor:
+def _asked(models: Sequence[LeapTSModel | BaselineModel]) -> Predictor:
     predictors = [Leaping(model) if isinstance(model, LeapTSModel) else Asked(model) for model in models]
     return predictors[0] if len(predictors) == 1 else Averaging(predictors)
 

@@ -1,11 +1,11 @@
-"""The neighbours of a recipe, tried on several validation parts and with several seeds.
+"""Local search: neighbors of a recipe, tried on several validation parts and with several seeds.
 
-A search draws few candidates, and on all but the shortest sets it judges them on one part, with one seed: what it finds
-may owe more to that part or seed than to its options. Here the recipe that it found is compared with those that differ
-in one option, among the options that cost a forecast next to nothing; width, depth and leaps stay as they were found.
+A search draws few candidates and, on all but the shortest data sets, judges them on one validation part with one seed,
+so its result may depend on that part or seed. Here its recipe is compared with recipes that differ in one option, among
+the options that hardly change the cost of a forecast; width, depth and number of leaps stay.
 
-All this is at a set's middle horizon. Where a set is short, that is one more thing its choice may owe itself to, and
-`final_selection` tries the finalists at its other horizons as well.
+This uses the middle horizon of a data set. On short data sets, `final_selection` tries the finalists at the other
+horizons as well.
 """
 
 import statistics
@@ -34,13 +34,13 @@ _MIXINGS = ("none", "mlp", "pooled")
 
 
 class Change(NamedTuple):
-    """One option of a recipe, and what it is to be instead."""
+    """One option of a recipe and its new value."""
 
     option: str
     value: Any
 
     def applied(self, to: Recipe) -> Recipe:
-        """The recipe with that one option changed; variates that exchange are told apart."""
+        """Return the recipe with this option changed; mixing models have series embeddings."""
         match self.option:
             case "normalization":
                 return to.changed({"normalization": self.value})
@@ -54,13 +54,13 @@ class Change(NamedTuple):
 
 
 def local_search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
-    """Try the neighbours of a set's recipe, and log every trial.
+    """Try the neighbors of a recipe, and log every trial.
 
-    All are tried with one seed. The best of them, all changes for the better together, and the recipe itself are then
-    tried with further seeds. Which of these is the recipe is for `recipes.chosen` to say.
+    All are tried with one seed. The best of them, the combination of all improvements, and the recipe itself are then
+    tried with further seeds. `recipes.chosen` selects the recipe among these.
 
     Raises:
-        DataError: When the set has no borders to cut it by.
+        DataError: When the data set has no split boundaries.
     """
     row = find(dataset)
     horizons = [middle_horizon(row)]
@@ -79,12 +79,12 @@ def local_search(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> 
 
 
 def final_selection(dataset: str, folder: Path, *, tell: Callable[[str], None]) -> None:
-    """Try all that a short set's refinements tried with every seed at every horizon too, and log every trial.
+    """Try the finalists of a short data set at every horizon, and log every trial.
 
-    What is reported is the average over the horizons, and on so few windows each has an order of its own.
+    The average over horizons is reported, and with few windows the ranking differs between horizons.
 
     Raises:
-        DataError: When the set is not short, or was not refined.
+        DataError: When the data set is not short, or had no local search.
     """
     row, log = find(dataset), folder / LOG
     if not is_short(row):
@@ -99,7 +99,7 @@ def final_selection(dataset: str, folder: Path, *, tell: Callable[[str], None]) 
 
 
 def _error(candidate: Recipe, row: Dataset, horizons: Sequence[int], seeds: Sequence[int], log: Path) -> float:
-    """The geometric mean over horizons, seeds and validation parts."""
+    """Compute the geometric mean over horizons, seeds and validation parts."""
     if row.split is None:
         raise DataError(f"{row.name} keeps its test part apart and cannot be cut into parts; search for it instead")
     cuts, look_back = folds(row.split, _PARTS), look_back_of(row.name)
@@ -112,7 +112,7 @@ def _error(candidate: Recipe, row: Dataset, horizons: Sequence[int], seeds: Sequ
 
 
 def changes(base: Recipe, variates: int) -> Iterator[Change]:
-    """Every neighbour of a recipe: half and twice, the next value up and down, or another kind."""
+    """List the neighbors of a recipe: half and twice a value, the next value up and down, or another kind."""
     training, model = base.training, base.model.config(input_size=2, horizon=2, variates=variates)
     for option, value in (("learning_rate", training.learning_rate), ("epochs", training.epochs)):
         yield from (Change(option, value / 2), Change(option, value * 2))
@@ -126,7 +126,7 @@ def changes(base: Recipe, variates: int) -> Iterator[Change]:
 
 
 def finalists(base: Recipe, better: Sequence[Change]) -> Iterator[Recipe]:
-    """The recipe, its best neighbours, and all changes for the better together, the best of each option."""
+    """Return the recipe, its best neighbors, and the combination of the best change of each option."""
     yield base
     yield from (change.applied(base) for change in better[:_FINALISTS])
     best_of_each = {change.option: change for change in reversed(better)}

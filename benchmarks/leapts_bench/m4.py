@@ -1,7 +1,7 @@
-"""The protocol of M4: ragged series, the competition's own test part, SMAPE and MASE in the units of the data.
+"""The protocol of M4: ragged series, the test part of the competition, SMAPE and MASE in the units of the data.
 
-The last horizon of every training series is held out to choose options and the length of training by. The model that
-is tested learns anew from all of the training series, and forecasts from their ends.
+The last horizon of every training series is held out to choose options and training length. The tested model is
+refitted on the whole training series, and forecasts from their ends.
 """
 
 from dataclasses import asdict, dataclass
@@ -26,8 +26,8 @@ from leapts_bench.scoring import Predictor
 
 _ROWS_AT_A_TIME = 16384
 
-# Windows to learn from end in so many of the last horizons: what a series was like long ago says little about its end.
-# Yearly ones see more of their past: growth differs from one horizon to the next.
+# Training windows end in this many of the last horizons, because the distant past says little about the end.
+# Yearly series use more of their past, because growth differs from one horizon to the next.
 _HORIZONS_TO_LEARN_FROM = {
     "M4-Yearly": 8,
     "M4-Quarterly": 2,
@@ -37,20 +37,20 @@ _HORIZONS_TO_LEARN_FROM = {
     "M4-Hourly": 10,
 }
 
-# Windows that go on after the end begin their horizons up to one horizon later: so many horizons fewer of them still
-# reach closer to the end, and no longer as far back.
+# Windows with partly unknown targets begin their horizons up to one horizon later, so this many fewer horizons of them
+# reach closer to the end, and not as far back.
 _FEWER_UNFINISHED = 0.5
 
 
 class Earlier(NamedTuple):
-    """How many horizons before the ends of the series their data are to end, as if what follows were not known yet."""
+    """Number of horizons before the ends of the series at which the data is cut."""
 
     horizons: int
 
 
 @dataclass(frozen=True)
 class M4Scores:
-    """Means over series, each with the same weight."""
+    """Means over series, with equal weights."""
 
     series: int
     smape: float
@@ -58,13 +58,13 @@ class M4Scores:
     leaps: float | None
 
     def to_dict(self) -> dict[str, float | int | None]:
-        """As plain values."""
+        """Return plain values."""
         return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
 class M4Benchmark:
-    """The series of one frequency, scaled so that the loss is close to MASE, to OWA or to SMAPE."""
+    """The series of one frequency, scaled so that the loss is close to MASE, OWA or SMAPE."""
 
     dataset: Dataset
     panel: Panel
@@ -77,31 +77,31 @@ class M4Benchmark:
 
     @property
     def variates(self) -> None:
-        """None: every series for itself."""
+        """Return None: the model is univariate."""
 
     def train(self) -> WindowSource:
-        """Windows to learn from, the held-out horizon left out."""
+        """Return training windows without the held-out horizon."""
         return self._to_learn_from(self.split.train)
 
     def whole(self) -> WindowSource:
-        """Windows to learn from once everything is chosen: up to the ends of the training series."""
+        """Return training windows up to the ends of the training series, for the final fit."""
         return self._to_learn_from(self.panel)
 
     def validation(self) -> WindowSource:
-        """The last horizon of every training series."""
+        """Return the last horizon of every training series."""
         part = self.split.val
         return self._windows(self.scaler.transform(part), part.offsets, step=self.horizon)
 
     def validation_scores(self, predictor: Predictor) -> M4Scores:
-        """How well the held-out horizon is forecast."""
+        """Score the forecasts of the held-out horizon."""
         return self._scores(predictor, self.panel.head(-self.horizon), self.panel.tail(self.horizon))
 
     def test_scores(self, predictor: Predictor) -> M4Scores:
-        """How well the competition's test part is forecast, opened once by each reported run."""
+        """Score the forecasts of the competition's test part, once for each reported run."""
         return self._scores(predictor, self.panel, load_dataset(self.dataset, self.root, part="test"))
 
     def naive2_scores(self) -> M4Scores:
-        """The competition's own benchmark, which OWA is relative to."""
+        """Score the Naive2 forecasts of the competition, which OWA is relative to."""
         forecast = load_dataset(self.dataset, self.root, part="naive2").values.view(len(self.panel), -1)
         actual = load_dataset(self.dataset, self.root, part="test").values.view(len(self.panel), -1)
         return self._compared(actual, forecast, self.panel, None)
@@ -114,7 +114,7 @@ class M4Benchmark:
         if self.learning.unfinished:
             values, offsets = with_unknown_ends(values, offsets, self.horizon - 1)
             horizons -= _FEWER_UNFINISHED
-        pad_short = not self.learning.short_histories  # which are padded already, if they have a horizon of history
+        pad_short = not self.learning.short_histories  # already padded, if they have a horizon of history
         return self._windows(values, offsets, latest=round(horizons * self.horizon), pad_short=pad_short)
 
     def _windows(
@@ -152,7 +152,7 @@ class M4Benchmark:
         leaps: float | None,
     ) -> M4Scores:
         scale = naive_scale(known.values.numpy(), known.offsets.numpy(), self.dataset.season)
-        # Without the held-out horizon a few series are constant; with it, in the test, none is.
+        # Without the held-out horizon a few series are constant; with it, none is.
         moving = torch.from_numpy(scale > 0)
         scaled = mase(actual[moving], forecast[moving], scale[moving.numpy()])
         return M4Scores(len(actual), smape(actual, forecast), scaled, leaps)
@@ -169,7 +169,7 @@ def prepare_m4(
 ) -> M4Benchmark:
     """Load the training series of a frequency, hold out their last horizon, and scale them.
 
-    Cut to an earlier end, a series with less than a horizon before what is held out is left out.
+    If the data is cut earlier, series with less than one horizon before the held-out part are left out.
     """
     dataset = find(name)
     panel = load_dataset(dataset, root, part="train")
@@ -182,13 +182,13 @@ def prepare_m4(
 
 
 def _ended(panel: Panel, earlier: int, *, least: int) -> Panel:
-    """The series so many steps before their ends, without those that are then shorter than the least."""
+    """Cut series a number of steps before their ends, and leave out those shorter than the minimum."""
     long_enough = (panel.lengths >= least + earlier).nonzero().squeeze(1).tolist()
     return panel.select([panel.series[index] for index in long_enough]).slice(0, -earlier or None)
 
 
 def _scaler(train: Panel, dataset: Dataset, unit: Unit, input_size: int) -> Scaler:
-    if unit in UNITS_OF_WINDOWS:  # which windows find themselves, in the units of the data
+    if unit in UNITS_OF_WINDOWS:  # computed for each window, in the units of the data
         return Scaler(torch.zeros(len(train)).double(), torch.ones(len(train)).double())
     fitted = Scaler.fit(train)
     scale = _naive_errors(train, 1)
@@ -202,10 +202,10 @@ def _naive_errors(panel: Panel, season: int) -> Float64[Tensor, " series"]:
 
 
 def _costs_of_owa(ends: Panel, naive: Float64[Tensor, " series"]) -> Float64[Tensor, " series"]:
-    """The error that costs the same OWA in every series; 0 where a series never changes.
+    """Compute the error that costs the same OWA in every series; 0 for constant series.
 
-    OWA is the mean of SMAPE, which counts an error by the level of its series, and MASE, which counts it by the error
-    of the naive forecast, each over what a naive forecast scores; for that stands the naive error of all series.
+    OWA is the mean of SMAPE, which is relative to the level of a series, and MASE, which is relative to the error of
+    the naive forecast, each divided by the score of a naive forecast; here by the naive error over all series.
     """
     level = _mean_size(ends)
     relative = (naive / level)[(naive > 0) & (level > 0)].mean()

@@ -40,7 +40,7 @@ PUBLISHED = {
 
 
 def measure(directory: Path) -> dict[str, Figures]:
-    """Naive2's figures for each frequency, and over all series under `all`."""
+    """Compute the figures of Naive2 for each frequency, and over all series under `all`."""
     measured = {frequency: _measure_frequency(directory, frequency) for frequency in SEASONS}
     counts, smapes, mases = zip(*measured.values(), strict=True)
     overall = Figures(sum(counts), np.average(smapes, weights=counts), np.average(mases, weights=counts))
@@ -55,7 +55,7 @@ def _measure_frequency(directory: Path, frequency: str) -> Figures:
 
 
 def _series(path: Path) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """All values, and where each series starts; the files hold series after series in the order of time."""
+    """Read all values and the start of each series; files hold series one after the other, in order of time."""
     table = pq.read_table(path, columns=["t", "y"], use_threads=False)
     starts = np.flatnonzero(table["t"].to_numpy() == 1)
     return table["y"].to_numpy(), np.append(starts, table.num_rows)
@@ -67,7 +67,7 @@ def _matrix(path: Path) -> npt.NDArray[np.float64]:
 
 
 def main() -> int:
-    """Prints the table; 1 when a figure is off."""
+    """Print the table; return 1 if a figure is wrong."""
     directory = os.environ.get("LEAPTS_DATA")
     if directory is None:
         sys.exit("set LEAPTS_DATA to the directory that holds M4_<frequency>_{train,test,naive2}.parquet")

@@ -1,4 +1,4 @@
-"""Windows of M4 in units of their own, and windows that go on after the ends of their series."""
+"""Windows of M4 in different units, and windows with partly unknown targets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from leapts.training.loop import WindowSource
 from leapts_bench.runs import Unit
 from leapts_bench.scoring import Predicted, Predictor
 
-# Series change by some tenth of their level in a horizon: counted in that, what is learned is about one.
+# Series change by about a tenth of their level in a horizon, so targets in this unit are about one.
 _UNIT_OF_LEVEL = 0.1
 
 
 @dataclass(frozen=True)
 class LevelWindows:
-    """Windows in units of the level of their own histories, so that an error counts as it does in SMAPE.
+    """Windows in units of the mean level of their history, so that an error counts as in SMAPE.
 
-    A scale of the whole series would not do: it knows of the values to come whether they are larger than those before.
+    The scale of a whole series would reveal whether its later values are larger than its earlier ones.
     """
 
     windows: Windows
@@ -30,7 +30,7 @@ class LevelWindows:
         return len(self.windows)
 
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
-        """The windows of these numbers."""
+        """Return the windows with these indices."""
         batch = self.windows.gather(index)
         unit = _unit_of_level(batch.history)
         return WindowBatch(batch.history / unit, batch.target / unit)
@@ -38,12 +38,12 @@ class LevelWindows:
 
 @dataclass(frozen=True)
 class LevelPredictor:
-    """A predictor of windows in units of their level, asked in the units of the data."""
+    """A predictor of windows in units of their level, called in the units of the data."""
 
     predictor: Predictor
 
     def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
-        """The forecast of each window."""
+        """Forecast each window."""
         unit = _unit_of_level(history)
         forecast = self.predictor.predict(history / unit)
         return Predicted(forecast.values * unit, forecast.leaps)
@@ -51,7 +51,7 @@ class LevelPredictor:
 
 @dataclass(frozen=True)
 class LogWindows:
-    """Windows of logarithms: a difference is then a share of the value itself, which is close to SMAPE."""
+    """Windows of logarithms: a difference is relative to the value, which is close to SMAPE."""
 
     windows: Windows
 
@@ -59,32 +59,32 @@ class LogWindows:
         return len(self.windows)
 
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
-        """The windows of these numbers."""
+        """Return the windows with these indices."""
         batch = self.windows.gather(index)
         return WindowBatch(_logs(batch.history), _logs(batch.target))
 
 
 @dataclass(frozen=True)
 class LogPredictor:
-    """A predictor of logarithms, asked in the units of the data."""
+    """A predictor of logarithms, called in the units of the data."""
 
     predictor: Predictor
 
     def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
-        """The forecast of each window."""
+        """Forecast each window."""
         forecast = self.predictor.predict(_logs(history))
         return Predicted((forecast.values * _UNIT_OF_LEVEL).exp(), forecast.leaps)
 
 
 def _logs(values: Float[Tensor, "batch variates steps"]) -> Float[Tensor, "batch variates steps"]:
-    """In tenths, like the level; all values of the competition are 10 and more."""
+    """Compute logarithms in tenths, like the level; all values of the competition are at least 10."""
     return values.log() / _UNIT_OF_LEVEL
 
 
 def with_unknown_ends(
     values: Float[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], steps: int
 ) -> tuple[Float[Tensor, " more_rows"], Int64[Tensor, " offsets"]]:
-    """The same series, each followed by so many steps that are not known, NaN."""
+    """Extend every series by a number of unknown steps, NaN."""
     lengths = offsets.diff()
     moved = offsets + steps * torch.arange(len(offsets))
     longer = torch.full((int(moved[-1]),), torch.nan, dtype=values.dtype)
@@ -95,7 +95,7 @@ def with_unknown_ends(
 def with_repeated_starts(
     values: Float[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], steps: int
 ) -> tuple[Float[Tensor, " more_rows"], Int64[Tensor, " offsets"]]:
-    """The same series, each after its first value so many times."""
+    """Pad every series with copies of its first value."""
     series = torch.arange(len(offsets) - 1).repeat_interleave(offsets.diff() + steps)
     rows = torch.arange(len(series)) - steps * (series + 1)
     return values[rows.maximum(offsets[series])], offsets + steps * torch.arange(len(offsets))
@@ -107,7 +107,7 @@ def _unit_of_level(history: Float[Tensor, "batch variates lookback"]) -> Float[T
 
 
 class UnitOfWindows(NamedTuple):
-    """Windows in a unit, and what asks a predictor of such windows in the units of the data."""
+    """Windows in a unit, and a wrapper that calls their predictor in the units of the data."""
 
     windows: Callable[[Windows], WindowSource]
     predictor: Callable[[Predictor], Predictor]

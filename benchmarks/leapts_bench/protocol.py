@@ -1,4 +1,4 @@
-"""The one protocol: the catalogue's borders, scaling learned on the training part, every window of every part."""
+"""The protocol: split boundaries of the catalogue, scaling fitted on the training part, all windows of every part."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,9 @@ from leapts_bench.scoring import Predictor, Scores, score
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """One set cut for one look-back and horizon.
+    """A data set split for one look-back and horizon.
 
-    The parts are methods: a search asks for `train` and `validation` and so never touches what is tested on.
+    The parts are methods: a search calls `train` and `validation`, and never reads the test part.
     """
 
     split: PanelSplit
@@ -27,27 +27,27 @@ class Benchmark:
 
     @property
     def variates(self) -> int:
-        """How many series are forecast together."""
+        """Return the number of series."""
         return len(self.split.train)
 
     def train(self) -> AlignedWindows:
-        """Windows to learn from."""
+        """Return the training windows."""
         return self._windows(self.split.train)
 
     def validation(self) -> AlignedWindows:
-        """Windows to choose weights and options by."""
+        """Return the validation windows."""
         return self._windows(self.split.val)
 
     def test(self) -> AlignedWindows:
-        """Windows to report on, opened once by each reported run."""
+        """Return the test windows, used once by each reported run."""
         return self._windows(self.split.test)
 
     def validation_scores(self, predictor: Predictor) -> Scores:
-        """How well the validation windows are forecast."""
+        """Score the forecasts of the validation windows."""
         return score(predictor, self.validation(), self.scaler)
 
     def test_scores(self, predictor: Predictor) -> Scores:
-        """How well the test windows are forecast."""
+        """Score the forecasts of the test windows."""
         return score(predictor, self.test(), self.scaler)
 
     def _windows(self, part: Panel) -> AlignedWindows:
@@ -58,17 +58,17 @@ class Benchmark:
 def prepare(
     name: str, *, input_size: int, horizon: int, borders: Split | None = None, root: Path | None = None
 ) -> Benchmark:
-    """Load a set of the catalogue and cut it.
+    """Load and split a data set of the catalogue.
 
     Args:
-        name: The set.
+        name: The data set.
         input_size: The look-back.
         horizon: The horizon.
-        borders: Where to cut; at the catalogue's borders if left out.
-        root: The data folder, if not the one that `LEAPTS_DATA` names.
+        borders: The split boundaries; by default those of the catalogue.
+        root: The data folder; by default the one that `LEAPTS_DATA` names.
 
     Raises:
-        DataError: When its file is not there, or its test part is kept apart (M4 has a protocol of its own).
+        DataError: When the file does not exist, or the test part is a separate file (M4 has its own protocol).
     """
     dataset = find(name)
     borders = borders or dataset.split
@@ -78,15 +78,15 @@ def prepare(
 
 
 def cut(panel: Panel, borders: Split, *, input_size: int, horizon: int) -> Benchmark:
-    """Cut a panel, and learn its scaling from the training part."""
+    """Split a panel, and fit its scaling on the training part."""
     split = split_at(panel, borders, input_size)
     return Benchmark(split, Scaler.fit(split.train), input_size, horizon)
 
 
 def folds(borders: Split, count: int) -> list[Split]:
-    """The training and validation parts cut anew, each time with an earlier validation part of the same size.
+    """Split training and validation parts again, each time with an earlier validation part of the same size.
 
-    The last fold is the split itself; all keep its test part, which none of them trains or validates on.
+    The last fold is the original split; all keep its test part, which none of them uses.
     """
     size = borders.val.stop - borders.val.start
     ends = [borders.train.stop - back * size for back in reversed(range(count))]

@@ -74,23 +74,23 @@ def recipe(dataset: str) -> Recipe:
 
 
 def merit(line: Line) -> float:
-    """What a search minimises: the geometric mean of the set's two errors, over all its validation parts."""
+    """Compute the objective of a search: the geometric mean of both errors over all validation parts."""
     scores = validations(line)
     names = ("smape", "mase") if "smape" in scores[0] else ("mse", "mae")
     return statistics.geometric_mean(score[name] for score in scores for name in names)
 
 
 def validations(line: Line) -> list[Line]:
-    """The scores of each validation part of a trial; trials of before there were several hold a single one."""
+    """Return the scores of each validation part of a trial; early trials hold a single one."""
     several: list[Line] = line.get("validations") or [line["validation"]]
     return several
 
 
 def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
-    """The best of each set: among those judged on the most validation parts, and of these by the most trials.
+    """Choose the best recipe of each data set, among those with the most validation parts, then the most trials.
 
-    On M4, among those judged by the weights at their end, where there are any.
-    Where a compact variant of the best was tried and is nearly as good, the smallest one replaces it.
+    On M4, recipes judged by their final weights come first. If a compact variant of the best recipe was tried and is
+    nearly as good, the smallest such variant replaces it.
     """
     by_set: dict[str, list[Line]] = defaultdict(list)
     for line in trials:
@@ -99,23 +99,23 @@ def chosen(trials: Iterable[Line]) -> dict[str, Recipe]:
 
 
 def best_of(dataset: str, trials: Iterable[Line]) -> Recipe:
-    """The recipe with the smallest validation error, compact or not."""
+    """Return the recipe with the smallest validation error, compact or not."""
     return min(judged(line for line in trials if line["run"]["dataset"] == dataset), key=_rank).recipe
 
 
 def written(trials: Iterable[Line]) -> str:
-    """The recipes as TOML."""
+    """Return the recipes as TOML."""
     tables = {name: recipe.model_dump(mode="json", exclude_defaults=True) for name, recipe in chosen(trials).items()}
     return _HEADER + tomli_w.dumps(tables)
 
 
 def write(trials: Iterable[Line]) -> None:
-    """Put the recipes in place."""
+    """Write the recipes to their file."""
     write_file(FILE, written(trials).encode())
 
 
 class Judgement(NamedTuple):
-    """A recipe and its trials on as many validation parts, one for each seed at each horizon."""
+    """A recipe and its trials on the same number of validation parts, for each seed and horizon."""
 
     recipe: Recipe
     parts: int
@@ -123,17 +123,17 @@ class Judgement(NamedTuple):
 
     @property
     def seeds(self) -> set[int]:
-        """Those it was tried with."""
+        """Return the seeds of the trials."""
         return {line["run"]["seed"] for line in self.trials}
 
     @property
     def merit(self) -> float:
-        """The mean over its trials of what a search minimises."""
+        """Return the mean objective over the trials."""
         return statistics.geometric_mean(merit(line) for line in self.trials)
 
 
 def judged(trials: Iterable[Line]) -> list[Judgement]:
-    """The trials of a set by recipe and number of validation parts."""
+    """Group the trials of a data set by recipe and number of validation parts."""
     judgements: dict[tuple[str, int], Judgement] = {}
     for line in trials:
         recipe, parts = _recipe(line), len(validations(line))
@@ -156,7 +156,7 @@ def _costs_at_most(cost: float, compact: Judgement, taken: Judgement) -> bool:
 
 
 def _rank(judgement: Judgement) -> tuple[bool, int, int, float]:
-    # What is tested on M4 learns anew, to the end of its course: weights picked amid one show less what it will be.
+    # On M4 the tested model is refitted to the end of its training, so the best weights during a trial say little.
     is_picked = "smape" in validations(judgement.trials[0])[0] and judgement.recipe.training.looks > 1
     return is_picked, -judgement.parts, -len(judgement.trials), judgement.merit
 

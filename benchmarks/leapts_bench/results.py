@@ -1,6 +1,6 @@
-"""Results as JSON lines: appended whole or not at all, by any number of processes, and read back by their keys.
+"""Results as JSON lines: appended atomically by any number of processes, and read by key.
 
-A line that a crash cut short has no end; it is left out when reading and cut off before the next is written.
+A line that a crash cut short has no line end; it is ignored by reads and removed before the next write.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _PACKAGES = ("torch", "numpy", "neuralforecast", "flaircast")
 
 
 def append(path: Path, line: Line) -> None:
-    """Add one line and have it on the disk before returning; several processes may do so at once."""
+    """Append one line and sync it to disk; several processes may do so at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(line, ensure_ascii=False) + "\n"
     with path.open("a+b", buffering=0) as file:
@@ -35,13 +35,13 @@ def append(path: Path, line: Line) -> None:
             _write_all(file.fileno(), text.encode())
             os.fsync(file.fileno())
         except BaseException:
-            # Whoever hears of an error will try again, and the line must not be there twice then.
+            # After an error the caller tries again, and the line must not be there twice.
             os.ftruncate(file.fileno(), size)
             raise
 
 
 def read(path: Path) -> list[Line]:
-    """All whole lines of a file, in their order; none when there is no file."""
+    """Read all complete lines of a file, in order; none without a file."""
     if not path.exists():
         return []
     whole, _, _ = path.read_bytes().rpartition(b"\n")
@@ -49,9 +49,9 @@ def read(path: Path) -> list[Line]:
 
 
 def finished(folder: Path) -> dict[str, Line]:
-    """Every finished run of every suite in a folder, by key.
+    """Read every finished run of every suite in a folder, by key.
 
-    One whose patience lasted is what it would have been without any, and is found by that key, too.
+    A run that was not stopped early is the same without early stopping, and is also found by that key.
     """
     done: dict[str, Line] = {}
     for line in _tested(folder):
@@ -63,7 +63,7 @@ def finished(folder: Path) -> dict[str, Line]:
 
 
 def _agree(one: Line, other: Line) -> bool:
-    """Whether errors are the same but for the last digits, which sums in another order change."""
+    """Check that errors are equal up to rounding, since the order of summation may differ."""
     if one.keys() != other.keys():
         return False
     return all(
@@ -73,12 +73,12 @@ def _agree(one: Line, other: Line) -> bool:
 
 
 def cut_short(folder: Path) -> dict[str, Line]:
-    """The runs that their patience stopped, by the keys of those that are to be done in their place."""
+    """Return the runs that were stopped early, by the keys of the runs that replace them."""
     return {_key_without_patience(line): line for line in _tested(folder) if is_cut_short(line)}
 
 
 def is_cut_short(line: Line) -> bool:
-    """Whether a run was stopped before its end, by its patience; one that ran out at the last look was not."""
+    """Check whether early stopping ended a run before its last validation check."""
     training = line.get("training", {})
     looks = line.get("run", {}).get("training", {}).get("looks", math.inf)
     return bool(training.get("stopped_early")) and len(training.get("validations", ())) < looks
@@ -99,9 +99,9 @@ def _key_without_patience(line: Line) -> str:
 
 @contextlib.contextmanager
 def claimed(folder: Path, key: str) -> Iterator[bool]:
-    """Whether this process may work on the run of that key: one at a time may.
+    """Try to lock the run with this key, so that one process at a time works on it.
 
-    The claim is a lock and ends with the process, however that ends, so nothing is left to clean up after a crash.
+    The lock ends with the process, so a crash leaves nothing to clean up.
     """
     claims = folder / ".claims"
     claims.mkdir(parents=True, exist_ok=True)
@@ -115,8 +115,8 @@ def claimed(folder: Path, key: str) -> Iterator[bool]:
 
 
 def provenance() -> Line:
-    """The commit of the code, whether the code differs from it, and the versions it ran with."""
-    # Recipes are data: a result holds in full the one it was made with.
+    """Return the commit, whether the code differs from it, and the versions of the packages."""
+    # Recipes are data: a result holds its recipe in full.
     code = ("src", "benchmarks/leapts_bench", ":!benchmarks/leapts_bench/recipes.toml")
     changed = _git("status", "--porcelain", "--", *code)
     return {
@@ -129,12 +129,12 @@ def provenance() -> Line:
 def _version(package: str) -> str | None:
     try:
         return version(package)
-    except PackageNotFoundError:  # needed by some peers alone
+    except PackageNotFoundError:  # needed by some baselines only
         return None
 
 
 def _git(*arguments: str) -> str | None:
-    """What git says of this code; nothing where it is not under git."""
+    """Return the output of a git command; empty outside of a repository."""
     answer = subprocess.run(["git", *arguments], cwd=_CODE, capture_output=True, text=True, check=False)
     return answer.stdout.strip() if answer.returncode == 0 else None
 
@@ -145,7 +145,7 @@ def _write_all(descriptor: int, content: bytes) -> None:
 
 
 def _cut_off_torn_line(descriptor: int) -> int:
-    """Leave whole lines alone; returns how long the file is then."""
+    """Remove an incomplete last line, and return the length of the file."""
     size = os.fstat(descriptor).st_size
     if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
         return size

@@ -1,10 +1,10 @@
-"""What forecasting many series costs, measured; and what that comes to for a million, or ten billion, a day.
+"""Measure the cost of forecasting many series, and extrapolate it to a million or ten billion a day.
 
-    python benchmarks/leapts_bench/scale.py measure   measures, and adds a line to benchmarks/results/scale.jsonl
-    python benchmarks/leapts_bench/scale.py render    writes docs/scale.md's tables from the last line
+    python benchmarks/leapts_bench/scale.py measure   measure, and append a line to benchmarks/results/scale.jsonl
+    python benchmarks/leapts_bench/scale.py render    write the tables of docs/scale.md from the last line
 
-Times are medians over several runs of one process with one thread. The machine may be busy with other things: wall
-clock then says little, so the time that counts is the processor's.
+Times are medians over several runs of one process with one thread. They are processor times, because wall-clock times
+are unreliable on a busy machine.
 """
 
 import argparse
@@ -33,7 +33,7 @@ DOCUMENT = ROOT / "docs" / "scale.md"
 
 HORIZON, LOOKBACK, STEPS, HIDDEN = 24, 96, 192, 64
 IMPORTS = "import leapts.integrations.ray"
-# In a process of its own. What getrusage gives as its peak would still be its parent's.
+# In a separate process. The peak of getrusage would still be that of its parent.
 MEMORY = """
 import re, sys
 from pathlib import Path
@@ -49,11 +49,11 @@ print(before, peak())
 
 
 def measure(series: int, repeats: int) -> results.Line:
-    """One line: what a partition of so many series costs in processor time, memory and bytes, and what starting costs.
+    """Measure processor time, memory and bytes of a partition, and the cost of starting a process.
 
     Args:
-        series: In the partition.
-        repeats: Of every timing.
+        series: Series in the partition.
+        repeats: Repetitions of every timing.
     """
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +94,7 @@ def measure(series: int, repeats: int) -> results.Line:
 
 
 def _waves(series: int) -> pa.Table:
-    """Noisy daily waves with three decimals."""
+    """Generate noisy daily waves with three decimals."""
     luck = np.random.default_rng(1)
     steps = np.arange(STEPS)
     values = 10 + np.sin(steps / 12 * np.pi) + luck.normal(0, 0.3, (series, STEPS))
@@ -104,7 +104,7 @@ def _waves(series: int) -> pa.Table:
 
 
 def _median(repeats: int, work: Callable[[], object]) -> float:
-    """Seconds of processor time."""
+    """Return the median processor time in seconds."""
     work()
     taken = []
     for _ in range(repeats):
@@ -115,7 +115,7 @@ def _median(repeats: int, work: Callable[[], object]) -> float:
 
 
 def _start(repeats: int) -> float:
-    """Seconds of processor time until a fresh process can begin to read a model."""
+    """Return the processor time in seconds until a new process can read a model."""
     taken = []
     for _ in range(repeats):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -126,7 +126,7 @@ def _start(repeats: int) -> float:
 
 
 def _memory(model: Path, data: Path) -> tuple[int, int]:
-    """Bytes a process holds with the model read, and at most while it forecasts the data."""
+    """Return the bytes of a process after reading the model, and the maximum while it forecasts."""
     command = [sys.executable, "-c", MEMORY, str(model), str(data)]
     idle, peak = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     return int(idle), int(peak)

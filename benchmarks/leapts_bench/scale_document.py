@@ -1,4 +1,4 @@
-"""`docs/scale.md`, rendered from a measurement: its words are here, every figure in it is worked out."""
+"""Render `docs/scale.md` from a measurement: the text is here, all figures are computed."""
 
 import math
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from leapts.messages import counted
 from leapts_bench.results import Line
 from leapts_bench.tables.markdown import table
 
-# The machine the plan is made for, and how long a day's forecasts may take.
+# The machine of the plan, and the time for the forecasts of a day.
 _CORES, _MEMORY, _NETWORK = 16, 64e9, 1.25e9  # bytes, bytes a second: 10 Gbit/s
-_SHARED = 0.3  # of its memory, what Ray keeps rows in that are on their way
+_SHARED = 0.3  # share of memory in which Ray holds rows in transit
 _WINDOW = 3600.0
 _TIERS = {"1 million": 10**6, "100 million": 10**8, "10 billion": 10**10}
 _DAYS_KEPT = 30
@@ -19,22 +19,22 @@ _DAYS_KEPT = 30
 
 @dataclass(frozen=True)
 class Costs:
-    """What one series costs, and what a process costs before its first."""
+    """The cost of one series, and of a process before its first series."""
 
     read: float  # seconds of one core
     forecast: float
     write: float
-    model: float  # of the forecast, the network itself
+    model: float  # the network's part of the forecast
     start: float
     history: float  # bytes on disk
     output: float
-    rows: float  # bytes unpacked, as an exchange between machines sends them
+    rows: float  # bytes uncompressed, as sent between machines
     memory: float  # bytes in memory while its partition is forecast
-    process: float  # bytes a process holds before
+    process: float  # bytes of a process before its first series
 
     @classmethod
     def of(cls, line: Line) -> "Costs":
-        """From a line of results."""
+        """Read the costs from a result line."""
         series = line["config"]["series"]
         seconds, size = line["processor_seconds"], line["bytes"]
         each = {name: seconds[name] / series for name in ("read", "partition", "write", "model")}
@@ -53,27 +53,27 @@ class Costs:
 
     @property
     def seconds(self) -> float:
-        """Of one core, for one series from file to file."""
+        """Return the seconds of one core for one series, from file to file."""
         return self.read + self.forecast + self.write
 
     def machines(self, series: float) -> int:
-        """To do so many series within the window, when every file holds whole series."""
+        """Return the number of machines for these series within the window, if every file holds whole series."""
         return max(1, math.ceil(series * self.seconds / _WINDOW / _CORES))
 
     def machines_that_exchange(self, series: float) -> int:
-        """The same when all rows have to cross the network first, in half of the window, and are held in memory."""
+        """Return the same when all rows cross the network first, in half of the window, and are held in memory."""
         forecasting = series * self.seconds / (_WINDOW / 2) / _CORES
         crossing = series * self.rows / (_WINDOW / 2) / _NETWORK
         return max(1, math.ceil(max(forecasting, crossing, series * self.rows / (_MEMORY * _SHARED))))
 
 
 def write(line: Line, out: Path) -> None:
-    """Render a line of results into a file."""
+    """Render a result line to a file."""
     write_file(out, render(line).encode())
 
 
 def render(line: Line) -> str:
-    """The whole page."""
+    """Render the whole page."""
     costs, config = Costs.of(line), line["config"]
     parts = [
         _HOW,

@@ -1,4 +1,4 @@
-"""Scores over every window, on scaled values and in the units of the data."""
+"""Scores over all windows, of scaled values and in the units of the data."""
 
 from dataclasses import asdict, dataclass
 from typing import NamedTuple, Protocol
@@ -10,30 +10,30 @@ from torch import Tensor
 from leapts.data.scaling import Scaler
 from leapts.training.loop import WindowSource
 
-# So many rows (windows of single variates) go through a model at a time.
+# Rows (univariate windows) per batch.
 _ROWS_AT_A_TIME = 8192
 
-# Published code often scores whole batches of this size alone, and drops the windows that are left.
+# Published code often scores only full batches of this size, and drops the remaining windows.
 _BATCH = 32
 
 
 class Predicted(NamedTuple):
-    """A forecast of scaled values and, from a model that leaps, how many leaps each row took."""
+    """A forecast of scaled values, with the number of leaps of each row if the model has leaps."""
 
     values: Float[Tensor, "batch variates horizon"]
     leaps: Float[Tensor, "batch variates"] | None
 
 
 class Predictor(Protocol):
-    """What is scored: anything that turns scaled histories into scaled forecasts."""
+    """Anything that maps scaled histories to scaled forecasts."""
 
     def predict(self, history: Float[Tensor, "batch variates lookback"]) -> Predicted:
-        """The forecast of each window."""
+        """Forecast each window."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Errors over all windows, variates and steps, each with the same weight."""
+    """Errors over all windows, series and steps, with equal weights."""
 
     windows: int
     mse: float
@@ -45,7 +45,7 @@ class Scores:
     leaps: float | None  # on average over windows and variates
 
     def to_dict(self) -> dict[str, float | int | None]:
-        """As plain values."""
+        """Return plain values."""
         return asdict(self)
 
 
@@ -70,7 +70,7 @@ def _summed(
     deviation: Float64[Tensor, " variates"],
     leaps: Float64[Tensor, "windows variates"] | None,
 ) -> Scores:
-    """From the mean error of each window and variate to the scores; a scale factor comes out of a mean."""
+    """Compute scores from the mean error of each window and series; a scale factor can be taken out of a mean."""
     whole = len(squared) // _BATCH * _BATCH
     return Scores(
         windows=len(squared),

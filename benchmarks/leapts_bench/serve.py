@@ -1,7 +1,7 @@
-"""How many requests the server answers, beside an endpoint that does nothing and beside the bare model.
+"""Measure the requests per second of the server, next to an empty endpoint and the model alone.
 
-A load generator (wrk, on loopback) sends one window of seven series, again and again, over 1, 8 and 64 connections, to
-both servers in turn: on a computer that does other things too, only pairs measured side by side can be compared.
+A load generator (wrk, on loopback) sends one window of seven series repeatedly over 1, 8 and 64 connections, to both
+servers in turn: on a busy machine only pairs that are measured side by side can be compared.
 """
 
 import json
@@ -39,12 +39,12 @@ def measure(folder: Path, *, seconds: int, rounds: int, soak: int, examples: int
     """Measure, and append the figures to the results.
 
     Args:
-        folder: Of the results.
-        seconds: How long each load lasts.
-        rounds: How often each is repeated.
-        soak: Seconds of a long load, for the memory; 0: none.
-        examples: Requests made up for each operation of the OpenAPI description; 0: none.
-        tell: Told how it goes.
+        folder: The folder of the results.
+        seconds: Duration of each load.
+        rounds: Repetitions of each load.
+        soak: Seconds of a long load, to measure memory; 0 for none.
+        examples: Generated requests for each operation of the OpenAPI description; 0 for none.
+        tell: Called with progress messages.
 
     Raises:
         ConfigError: When there is no load generator.
@@ -78,7 +78,7 @@ def measure(folder: Path, *, seconds: int, rounds: int, soak: int, examples: int
 
 
 def _prepare(place: Path) -> tuple[Path, bytes]:
-    """A model of seven series, and a request for it."""
+    """Create a model of seven series and a request for it."""
     random, steps = np.random.default_rng(SEED), np.arange(1200)
     waves = np.stack([10 * np.sin(steps / (3 + number)) for number in range(SERIES)])
     panel = Panel.from_matrix(torch.from_numpy(50 + waves + random.normal(size=waves.shape)))
@@ -89,7 +89,7 @@ def _prepare(place: Path) -> tuple[Path, bytes]:
 
 
 def _bare(folder: Path, body: bytes) -> dict[str, Any]:
-    """Forecasts a second without any server: the model alone on one window, and the array door on one and on 64."""
+    """Measure forecasts per second without a server: the model on one window, arrays of one and of 64."""
     fitted = LeapTS.load(folder).fitted_
     asked = json.loads(body)["series"]
     door = ArrayForecaster(fitted)
@@ -104,7 +104,7 @@ def _bare(folder: Path, body: bytes) -> dict[str, Any]:
 
 
 def _rate(call: Callable[[], object]) -> float:
-    """Calls a second, the best of several stretches."""
+    """Return calls per second, the best of several intervals."""
     best = 0.0
     for _ in range(8):
         started, count = time.perf_counter(), 0
@@ -130,7 +130,7 @@ def _wrk(server: ServerProcess, script: Path, connections: int, seconds: int) ->
 
 
 def _loaded(server: ServerProcess, script: Path, connections: int, seconds: int) -> dict[str, Any]:
-    """What the load generator saw, and what the server used."""
+    """Return the figures of the load generator and the usage of the server."""
     before = server.cpu_seconds()
     command = _wrk(server, script, connections, seconds)
     text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=seconds + 60).stdout
@@ -140,7 +140,7 @@ def _loaded(server: ServerProcess, script: Path, connections: int, seconds: int)
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """What the load generator says it saw."""
+    """Parse the output of the load generator."""
     errors = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
     refused = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
     return {
@@ -166,7 +166,7 @@ def _seconds(text: str) -> float:
 
 
 def _soaked(server: ServerProcess, script: Path, seconds: int) -> dict[str, Any]:
-    """A long load over 8 connections, with the memory in between."""
+    """Run a long load over 8 connections, and measure memory during it."""
     command = _wrk(server, script, 8, seconds)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
         memory = []
@@ -185,7 +185,7 @@ def _soaked(server: ServerProcess, script: Path, seconds: int) -> dict[str, Any]
 
 
 def _made_up(server: ServerProcess, examples: int) -> dict[str, Any]:
-    """Requests made up from the description by Schemathesis, whose answers must be as described."""
+    """Send requests generated from the description by Schemathesis, which checks the responses."""
     checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
     with urllib.request.urlopen(f"{server.address}/openapi.json") as answer:
         operations = len(json.load(answer)["paths"])

@@ -1,4 +1,4 @@
-"""A server in a process of its own: started, measured from outside, and ended."""
+"""A server in a separate process: start, measure and stop it."""
 
 import os
 import re
@@ -24,12 +24,12 @@ class ServerProcess:
         self.address = f"http://127.0.0.1:{port}"
 
     def cpu_seconds(self) -> float:
-        """What it has used so far."""
+        """Return the processor time used so far."""
         fields = Path(f"/proc/{self.id}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def megabytes(self) -> float:
-        """Of memory in use."""
+        """Return the memory in use."""
         found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.id}/status").read_text())
         assert found is not None
         return int(found[1]) / 1024
@@ -37,11 +37,11 @@ class ServerProcess:
 
 @contextmanager
 def server_process(*arguments: str, output: int = subprocess.DEVNULL) -> Iterator[ServerProcess]:
-    """A server that takes requests; ended in any case.
+    """Start a server and wait until it accepts requests; always stop it.
 
     Args:
-        *arguments: Python's own, from `-m` on; the port is added.
-        output: Where to its standard output goes, as for `subprocess.Popen`.
+        *arguments: Arguments of Python, from `-m` on; the port is added.
+        output: The target of its standard output, as for `subprocess.Popen`.
 
     Raises:
         ConfigError: When it does not start.
@@ -50,7 +50,7 @@ def server_process(*arguments: str, output: int = subprocess.DEVNULL) -> Iterato
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     given = ["--port", str(port)] if "serve" in arguments else [str(port)]
-    # The code of this process, whatever else may be installed.
+    # Use the code of this process, not an installed version.
     code = os.pathsep.join(str(Path(module).parents[1]) for module in (leapts.__file__, __file__))
     environment = {**os.environ, "PYTHONPATH": code}
     process = subprocess.Popen([sys.executable, *arguments, *given], stdout=output, env=environment)

@@ -1,4 +1,4 @@
-"""The suites: which runs stand behind each table. A run that stands in two suites is done once."""
+"""Suites: the runs behind each table. A run in two suites is done once."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -20,20 +20,20 @@ FIXED_STEP = "Fixed Step"
 THREE_CLUSTERS = "LeapTS, three clusters"
 TRACES = (MONTE_CARLO, FIXED_STEP)
 
-# Quick sets first, so that a table that is not complete says as much as it can.
+# Fast data sets first, so that an incomplete table has as many rows as possible.
 PAPER_SETS = ("ILI", "COVID", "Exchange", "SP500", "Wiki", "ETTh1", "ETTh2", "ETTm1", "ETTm2", "Weather")
 UNPUBLISHED_SETS = ("Electricity7", "SZ-taxi")
 SETS_ELSEWHERE = ("Electricity", "PEMS04", "PEMS07")
 
-TIMED_SETS = ("ETTh1", "ETTh2", "Weather")  # whose speed is measured
+TIMED_SETS = ("ETTh1", "ETTh2", "Weather")  # data sets whose speed is measured
 
 SCENARIOS = ("Scenario1", "Scenario2", "Scenario3")
 
-# The sets of the paper's table of signals, and Weather in the place of those that are not here.
+# The data sets of the paper's table of signals, and Weather instead of those that are not available.
 ANALYSED_SETS = ("ETTh2", "ETTm2", "Exchange", "Weather", "Electricity", "PEMS04")
-CLUSTERED_SET = "Scenario1"  # its series are of three kinds, which a good state tells apart
+CLUSTERED_SET = "Scenario1"  # its series have three kinds, which a good state separates
 _ANALYSED_LOOKBACK, _ANALYSED_HORIZON = 96, 48
-# Some 1,500 steps each.
+# About 1,500 steps each.
 _ANALYSED_EPOCHS = {
     **dict.fromkeys(SCENARIOS, 4.0),
     "ETTh2": 6.0,
@@ -47,7 +47,7 @@ _ANALYSED_EPOCHS = {
 LONG_LOOKBACK = 720
 SEEDS = (1, 2, 3)
 MANY_SEEDS = (1, 2, 3, 4, 5)
-MEMBERS = 4  # of a mean, and who teach: on validation windows they have most of what six gain
+MEMBERS = 4  # of an ensemble, and teachers: on validation windows four have most of the gain of six
 
 COMPONENTS: dict[str, dict[str, object]] = {
     NO_SCHEDULING: {"scheduling": {"kind": "none"}},
@@ -67,7 +67,7 @@ M4_GROUPS = {
     "Average": ("Yearly", "Quarterly", "Monthly", "Weekly", "Daily", "Hourly"),
 }
 
-# Short series have little to look back on; long ones have weeks and days to see.
+# Short series allow a short look-back only; long ones have days and weeks.
 _M4_HORIZONS_BACK = {
     "M4-Yearly": 3,
     "M4-Quarterly": 2,
@@ -79,14 +79,14 @@ _M4_HORIZONS_BACK = {
 
 
 class Entry(NamedTuple):
-    """A run and what a table calls it."""
+    """A run and its name in a table."""
 
     variant: str
     run: Job
 
 
 def entries(suite: str) -> list[Entry]:
-    """The runs of a suite, in the order to do them.
+    """List the runs of a suite, in the order of execution.
 
     Raises:
         KeyError: When there is no such suite.
@@ -103,14 +103,14 @@ def _entry(
     options: dict[str, object] | None = None,
     input_size: int | None = None,
 ) -> Entry:
-    """The set's recipe at a horizon, with some of its options replaced."""
+    """Create a run of the data set's recipe at a horizon, with some options replaced."""
     changed: Recipe = recipe(dataset).changed(options or {})
     look_back = input_size or look_back_of(dataset)
     return Entry(variant, changed.run(dataset, input_size=look_back, horizon=horizon, seed=seed))
 
 
 def look_back_of(dataset: str) -> int:
-    """The paper's look-back; for M4, where it names none, a few horizons."""
+    """Return the paper's look-back; for M4, where it names none, a few horizons."""
     row = find(dataset)
     return row.input_size or _M4_HORIZONS_BACK[row.name] * row.horizons[0]
 
@@ -132,7 +132,7 @@ def _main() -> Iterator[Entry]:
 
 
 def _ensembles() -> Iterator[Entry]:
-    """The paper's sets and the competition's again, each forecast the mean of several models of the recipe."""
+    """List the data sets of the paper and M4, each forecast by an ensemble of the recipe."""
     places = [
         (dataset, horizon, seed) for seed in SEEDS for dataset in PAPER_SETS for horizon in find(dataset).horizons
     ]
@@ -143,7 +143,7 @@ def _ensembles() -> Iterator[Entry]:
 
 
 def _distilled() -> Iterator[Entry]:
-    """The paper's sets again, each forecast that of one model, which learned from the mean of four."""
+    """List the data sets of the paper, each forecast by a student of four teachers."""
     for seed in SEEDS:
         for dataset in PAPER_SETS:
             taught = recipe(dataset).distilled(MEMBERS)
@@ -158,10 +158,10 @@ def _synthetic() -> Iterator[Entry]:
         for horizon in find(dataset).horizons:
             yield _entry(dataset, horizon)
             yield _entry(dataset, horizon, variant=NO_SCHEDULING, options=COMPONENTS[NO_SCHEDULING])
-    for peers in (CHEAP, COSTLY):
+    for names in (CHEAP, COSTLY):
         for dataset in reversed(SCENARIOS):
             for horizon in find(dataset).horizons:
-                yield from (_baseline(name, dataset, horizon) for name in peers)
+                yield from (_baseline(name, dataset, horizon) for name in names)
 
 
 def _long() -> Iterator[Entry]:
@@ -183,7 +183,7 @@ def _ablation() -> Iterator[Entry]:
 
 
 def _schedules(dataset: str, seed: int) -> Iterator[Entry]:
-    """The full model and other ways to leap, at the longest horizon."""
+    """List the full model and other schedules, at the longest horizon."""
     horizon = find(dataset).horizons[-1]
     leaps = _max_leaps(dataset)
     others: dict[str, dict[str, object]] = {NO_HIGH_LEVEL: {"kind": "flat", "max_leaps": leaps}}
@@ -228,7 +228,7 @@ def _m4() -> Iterator[Entry]:
 
 
 def _baselines() -> Iterator[Entry]:
-    """Cheap peers everywhere first, then what the costly ones can do soon, then the rest of theirs."""
+    """List cheap baselines on all data sets first, then the fast runs of expensive ones, then the rest."""
     places = [(dataset, horizon) for dataset, horizons in _baseline_places() for horizon in horizons]
     for dataset, horizon in places:
         yield _entry(dataset, horizon)
@@ -241,7 +241,7 @@ def _baselines() -> Iterator[Entry]:
 def _baseline_places() -> Iterator[tuple[str, tuple[int, ...]]]:
     yield from ((dataset, find(dataset).horizons) for dataset in ("ILI", "Exchange", "ETTh1", "ETTh2"))
     yield from ((dataset, (24, 60)) for dataset in ("ETTm1", "Weather"))
-    # No figure of the paper stands beside these.
+    # The paper has no figures for these.
     yield from ((dataset, (24, find(dataset).horizons[-1])) for dataset in UNPUBLISHED_SETS)
 
 
@@ -250,7 +250,7 @@ def _baseline(name: str, dataset: str, horizon: int) -> Entry:
 
 
 def _analysis() -> Iterator[Entry]:
-    """Plain options, not the recipes: those change with every search, and shares compare only where options do."""
+    """List runs with default options: recipes change, and shares are comparable only for equal options."""
     for dataset in (*SCENARIOS, *ANALYSED_SETS):
         yield Entry(FULL, _analysed(dataset, {}))
     clustered: dict[str, object] = {"state": {"kind": "cde", "clusters": 3}}

@@ -14,7 +14,7 @@ from leapts.data.splits import split_by_fractions
 from leapts.datasets.catalogue import find
 from leapts.errors import ConfigError
 from leapts_bench.__main__ import main
-from leapts_bench.baselines import BASELINES, CHEAP, COSTLY, baseline_run, build_peer, is_available
+from leapts_bench.baselines import BASELINES, CHEAP, COSTLY, baseline_run, build_baseline, is_available
 from leapts_bench.baselines.dropout import PackedDropout
 from leapts_bench.baselines.kernels import MergedKernels
 from leapts_bench.baselines.mixing import FoldedMixing
@@ -85,41 +85,41 @@ def test_the_same_seed_gives_the_same_peer_whatever_was_drawn_before(name: str) 
 @pytest.mark.parametrize("name", OWN)
 def test_dropout_is_for_learning_alone(name: str) -> None:
     options = {"dropout": 0.5} if name == "AMD" else {}
-    peer = build_peer(name, options, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
+    baseline = build_baseline(name, options, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
     history = torch.randn(3, VARIATES, LOOKBACK)
-    learning = peer(history, torch.Generator().manual_seed(1))
-    assert (name == "AMD") == (not torch.equal(learning, peer.forecast(history).values))
-    assert torch.equal(peer.forecast(history).values, peer.forecast(history).values)
-    assert torch.equal(learning, peer(history, torch.Generator().manual_seed(1)))
+    learning = baseline(history, torch.Generator().manual_seed(1))
+    assert (name == "AMD") == (not torch.equal(learning, baseline.forecast(history).values))
+    assert torch.equal(baseline.forecast(history).values, baseline.forecast(history).values)
+    assert torch.equal(learning, baseline(history, torch.Generator().manual_seed(1)))
 
 
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize(("lookback", "horizon", "variates"), [(36, 12, 7), (97, 25, 1), (5, 1, 3)])
 def test_any_window_can_be_forecast(name: str, lookback: int, horizon: int, variates: int) -> None:
-    peer = build_peer(name, {}, input_size=lookback, horizon=horizon, variates=variates, seed=1)
-    assert peer.forecast(torch.randn(2, variates, lookback)).values.shape == (2, variates, horizon)
+    baseline = build_baseline(name, {}, input_size=lookback, horizon=horizon, variates=variates, seed=1)
+    assert baseline.forecast(torch.randn(2, variates, lookback)).values.shape == (2, variates, horizon)
 
 
 @pytest.mark.parametrize("name", OWN)
 def test_a_shifted_and_stretched_history_shifts_and_stretches_the_forecast(name: str) -> None:
-    peer = build_peer(name, {}, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
+    baseline = build_baseline(name, {}, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
     history = torch.randn(4, VARIATES, LOOKBACK)
-    plain = peer.forecast(history).values
-    torch.testing.assert_close(peer.forecast(5 + 2 * history).values, 5 + 2 * plain, rtol=1e-3, atol=1e-3)
+    plain = baseline.forecast(history).values
+    torch.testing.assert_close(baseline.forecast(5 + 2 * history).values, 5 + 2 * plain, rtol=1e-3, atol=1e-3)
 
 
 def test_an_unknown_peer_or_option_is_refused() -> None:
-    with pytest.raises(ConfigError, match="there is no peer 'nobody'; there are DLinear"):
-        build_peer("nobody", {}, input_size=8, horizon=2, variates=1, seed=1)
+    with pytest.raises(ConfigError, match="there is no baseline 'nobody'; there are DLinear"):
+        build_baseline("nobody", {}, input_size=8, horizon=2, variates=1, seed=1)
     with pytest.raises(ConfigError, match=r"AMD: .*colour"):
-        build_peer("AMD", {"colour": 1}, input_size=8, horizon=2, variates=1, seed=1)
+        build_baseline("AMD", {"colour": 1}, input_size=8, horizon=2, variates=1, seed=1)
 
 
 def test_a_peer_of_a_package_that_is_not_there_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leapts_bench.baselines.neural.is_installed", lambda: False)
     monkeypatch.setattr("leapts_bench.baselines.building.is_installed", lambda: False)
     with pytest.raises(ImportError, match=r"leapts\[neural\]"):
-        build_peer("DLinear", {}, input_size=8, horizon=2, variates=1, seed=1)
+        build_baseline("DLinear", {}, input_size=8, horizon=2, variates=1, seed=1)
     assert [name for name in BASELINES if is_available(name)] == list(OWN)
 
 
@@ -131,19 +131,19 @@ def test_published_settings_can_be_built(name: str, dataset: str) -> None:
     run = baseline_run(name, dataset, input_size=36 if dataset == "ILI" else 96, horizon=12)
     assert isinstance(run.model, BaselineDesign)
     sizes = {"input_size": run.input_size, "horizon": run.horizon, "variates": variates}
-    peer = build_peer(name, run.model.options, **sizes, seed=1)
-    assert peer.forecast(torch.randn(1, variates, run.input_size)).values.shape == (1, variates, 12)
+    baseline = build_baseline(name, run.model.options, **sizes, seed=1)
+    assert baseline.forecast(torch.randn(1, variates, run.input_size)).values.shape == (1, variates, 12)
 
 
 def test_tide_at_its_published_layer_norm_is_linear_so_that_its_sizes_do_not_matter() -> None:
     """Its last layer norm has a single number to normalise, which leaves nothing of what comes before it."""
     pytest.importorskip("neuralforecast")
-    peer = build_peer("TiDE", {}, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
+    baseline = build_baseline("TiDE", {}, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
     history = torch.randn(4, VARIATES, LOOKBACK)
-    peer(history, torch.Generator().manual_seed(1)).square().sum().backward()
+    baseline(history, torch.Generator().manual_seed(1)).square().sum().backward()
     learning = {
         name
-        for name, weights in peer.named_parameters()
+        for name, weights in baseline.named_parameters()
         if weights.grad is not None and (weights.grad.abs() > 1e-3).any()
     }
     assert {name.removeprefix("network.module.") for name in learning} == {
@@ -156,10 +156,10 @@ def test_tide_at_its_published_layer_norm_is_linear_so_that_its_sizes_do_not_mat
 def test_a_standardised_peer_follows_the_level_and_the_spread_of_its_windows() -> None:
     pytest.importorskip("neuralforecast")
     sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": VARIATES}
-    peer = build_peer("TiDE", {"standardised": True}, **sizes, seed=1)
+    baseline = build_baseline("TiDE", {"standardised": True}, **sizes, seed=1)
     history = torch.randn(4, VARIATES, LOOKBACK)
-    plain = peer.forecast(history).values
-    torch.testing.assert_close(peer.forecast(5 + 2 * history).values, 5 + 2 * plain, rtol=1e-3, atol=1e-3)
+    plain = baseline.forecast(history).values
+    torch.testing.assert_close(baseline.forecast(5 + 2 * history).values, 5 + 2 * plain, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 24), (2, 12), (5, 5), (24, 1), (13, 17)])
@@ -178,32 +178,32 @@ def test_merged_kernels_are_the_mean_of_the_kernels_and_learn_as_they_do(rows: i
 def test_timesnet_with_merged_kernels_forecasts_as_the_package_does() -> None:
     pytest.importorskip("neuralforecast")
     sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": VARIATES}
-    peer = build_peer("TimesNet", SMALL["TimesNet"], **sizes, seed=1)
+    baseline = build_baseline("TimesNet", SMALL["TimesNet"], **sizes, seed=1)
     history = torch.randn(3, VARIATES, LOOKBACK)
-    plain, names = peer.forecast(history).values, list(peer.state_dict())
-    quicken(peer)
-    assert any(isinstance(module, MergedKernels) for module in peer.modules())
-    assert list(peer.state_dict()) == names
-    torch.testing.assert_close(peer.forecast(history).values, plain, rtol=1e-4, atol=1e-5)
+    plain, names = baseline.forecast(history).values, list(baseline.state_dict())
+    quicken(baseline)
+    assert any(isinstance(module, MergedKernels) for module in baseline.modules())
+    assert list(baseline.state_dict()) == names
+    torch.testing.assert_close(baseline.forecast(history).values, plain, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("halvings", [1, 3])
 def test_timemixer_with_folded_blocks_forecasts_and_learns_as_the_package_does(halvings: int) -> None:
     pytest.importorskip("neuralforecast")
     options = {"d_model": 4, "d_ff": 6, "e_layers": 2, "down_sampling_layers": halvings, "channel_independence": 1}
-    peer = build_peer("TimeMixer", options, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
+    baseline = build_baseline("TimeMixer", options, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
     history = torch.randn(3, VARIATES, LOOKBACK)
 
     def learning() -> tuple[torch.Tensor, list[torch.Tensor]]:
         """With dropout, which a generator stands for: its draws must fall on the same values."""
-        forecast = peer(history, torch.Generator().manual_seed(1))
-        learnt = [weights for weights in peer.parameters() if weights.requires_grad]
+        forecast = baseline(history, torch.Generator().manual_seed(1))
+        learnt = [weights for weights in baseline.parameters() if weights.requires_grad]
         gradients = torch.autograd.grad(forecast.square().sum(), learnt, allow_unused=True)
         return forecast, [gradient for gradient in gradients if gradient is not None]
 
     plain, wanted = learning()
-    quicken(peer)
-    assert sum(isinstance(module, FoldedMixing) for module in peer.modules()) == 2
+    quicken(baseline)
+    assert sum(isinstance(module, FoldedMixing) for module in baseline.modules()) == 2
     folded, found = learning()
     torch.testing.assert_close(folded, plain, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-3)
@@ -230,14 +230,14 @@ def test_packed_dropout_drops_its_share_and_keeps_the_mean(probability: float) -
 def test_tsmixer_with_packed_dropout_forecasts_as_the_package_does_and_learns_by_its_seed() -> None:
     pytest.importorskip("neuralforecast")
     sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": VARIATES}
-    peer = build_peer("TSMixer", SMALL["TSMixer"] | {"dropout": 0.5}, **sizes, seed=1)
+    baseline = build_baseline("TSMixer", SMALL["TSMixer"] | {"dropout": 0.5}, **sizes, seed=1)
     history = torch.randn(3, VARIATES, LOOKBACK)
-    plain, names = peer.forecast(history).values, list(peer.state_dict())
-    quicken(peer)
-    assert any(isinstance(module, PackedDropout) for module in peer.modules())
-    assert list(peer.state_dict()) == names
-    assert torch.equal(peer.forecast(history).values, plain)
-    learning = [peer(history, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
+    plain, names = baseline.forecast(history).values, list(baseline.state_dict())
+    quicken(baseline)
+    assert any(isinstance(module, PackedDropout) for module in baseline.modules())
+    assert list(baseline.state_dict()) == names
+    assert torch.equal(baseline.forecast(history).values, plain)
+    learning = [baseline(history, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
     assert torch.equal(learning[0], learning[1])
     assert not torch.equal(learning[0], learning[2])
 
@@ -245,14 +245,14 @@ def test_tsmixer_with_packed_dropout_forecasts_as_the_package_does_and_learns_by
 def test_timemixer_that_mixes_variates_stays_as_it_is() -> None:
     pytest.importorskip("neuralforecast")
     sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": VARIATES}
-    peer = build_peer("TimeMixer", SMALL["TimeMixer"], **sizes, seed=1)
-    modules = list(peer.modules())
-    quicken(peer)
-    assert list(peer.modules()) == modules
+    baseline = build_baseline("TimeMixer", SMALL["TimeMixer"], **sizes, seed=1)
+    modules = list(baseline.modules())
+    quicken(baseline)
+    assert list(baseline.modules()) == modules
 
 
 def test_a_data_set_without_published_settings_gets_as_many_steps_as_etth1() -> None:
-    """ILI is short: ten epochs of it would leave a peer untrained, whose authors never tuned it for that."""
+    """ILI is short: ten epochs of it would leave a baseline untrained, whose authors never tuned it for that."""
     windows = {"ILI": 617, "ETTh1": 8521}
     for name in BASELINES:
         steps = {
@@ -349,10 +349,10 @@ def test_a_suite_leaves_out_baselines_that_cannot_be_built(
 
 
 def test_errors_of_runs_that_were_cut_short_are_marked(folder: Path) -> None:
-    peer = baseline_run("DLinear", "ILI", input_size=36, horizon=24)
-    patient = peer.model_copy(update={"training": peer.training.model_copy(update={"patience": 3})})
+    baseline = baseline_run("DLinear", "ILI", input_size=36, horizon=24)
+    patient = baseline.model_copy(update={"training": baseline.training.model_copy(update={"patience": 3})})
     append(folder / "baselines.jsonl", _made_up(patient, 2.0, 1.0) | {"training": {"stopped_early": True}})
-    suite = [Entry("DLinear", peer), Entry(FULL, peer.model_copy(update={"seed": 2}))]
+    suite = [Entry("DLinear", baseline), Entry(FULL, baseline.model_copy(update={"seed": 2}))]
     shown = baselines(Results(suite, cut_short(folder)))
     assert "| ILI | 24 | not run here (1.861) | 2.000 \\* (5.061) |" in shown
     assert "\\*" not in baselines(Results(suite, {})).split("## MSE")[1]

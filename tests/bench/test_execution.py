@@ -222,11 +222,11 @@ def test_a_run_that_fails_is_counted_and_the_others_are_done(folder: Path) -> No
     failed = work_all([broken, RUNS[1]], folder / "main.jsonl", workers=2, tell=heard.append)
     assert failed == 1
     assert [line["key"] for line in results.read(folder / "main.jsonl")] == [RUNS[1].key]
-    assert any("there is no peer 'nobody'" in message for message in heard)
+    assert any("there is no baseline 'nobody'" in message for message in heard)
 
 
 def test_a_peer_that_is_not_there_is_refused() -> None:
     run = RUNS[0].model_copy(update={"model": BaselineDesign(name="nobody")})
     data = prepare(run.dataset, input_size=run.input_size, horizon=run.horizon)
-    with pytest.raises(ConfigError, match="there is no peer 'nobody'"):
+    with pytest.raises(ConfigError, match="there is no baseline 'nobody'"):
         fit(run, data)

@@ -1,11 +1,10 @@
-"""AMD, adaptive multi-scale decomposition (Hu et al., 2025), compact and our own, from its paper.
+"""AMD, adaptive multi-scale decomposition (Hu et al., 2025): our own compact implementation.
 
-The window is averaged down to several scales, which are mixed from coarse to fine; blocks then let patches of time, and
-the variates at each of them, act on each other; at the end several predictors share the forecast, and how much each
-counts depends on the mixed scales.
+The window is averaged to several scales, which are mixed from coarse to fine. Blocks then let patches of time, and
+the series within each patch, interact. The forecast is a sum of several predictors, weighted by the mixed scales.
 
-Simplified: every predictor takes part, weighted by a softmax, where the paper keeps the strongest few under noise and
-balances their load by a term in the loss; normalisation within the blocks is by layer throughout.
+Simplifications: all predictors are weighted by a softmax, where the paper keeps the few strongest with noise and
+balances their load by a term of the loss; blocks use layer normalization throughout.
 """
 
 from itertools import pairwise
@@ -19,7 +18,7 @@ from leapts_bench.baselines.parts import WindowScale
 
 
 class AMD(nn.Module):
-    """Decompose into scales, let time and variates interact, synthesise the forecasts of several predictors."""
+    """Decompose into scales, let time and series interact, combine the forecasts of several predictors."""
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class AMD(nn.Module):
         self.shape = (experts, horizon)
 
     def forward(self, history: Float[Tensor, "batch variates lookback"]) -> Float[Tensor, "batch variates horizon"]:
-        """Forecast every variate."""
+        """Forecast every series."""
         scale = WindowScale.of(history)
         mixed = self.mixing(scale.apply(history))
         x = mixed
@@ -72,7 +71,7 @@ class ScaleMixing(nn.Module):
         )
 
     def forward(self, x: Float[Tensor, "batch variates steps"]) -> Float[Tensor, "batch variates steps"]:
-        """From the coarsest scale to the finest."""
+        """Mix from the coarsest scale to the finest."""
         levels = [x]
         for _ in self.lifts:
             levels.append(F.avg_pool1d(levels[-1], 2))
@@ -83,7 +82,7 @@ class ScaleMixing(nn.Module):
 
 
 class DualInteraction(nn.Module):
-    """Patch after patch of time: each is forecast from the one before, and its variates act on each other."""
+    """Forecast each patch of time from the previous one, and let its series interact."""
 
     def __init__(self, steps: int, variates: int, *, patch: int, alpha: float, dropout: float) -> None:
         super().__init__()
@@ -101,7 +100,7 @@ class DualInteraction(nn.Module):
         )
 
     def forward(self, x: Float[Tensor, "batch variates steps"]) -> Float[Tensor, "batch variates steps"]:
-        """The same steps; those that do not fill a patch stand in front and stay as they are."""
+        """Return as many steps; steps before the first full patch stay unchanged."""
         whole = x.shape[2] // self.patch * self.patch
         front, *patches = x.split([x.shape[2] - whole, *[self.patch] * (whole // self.patch)], 2)
         done = [patches[0]]

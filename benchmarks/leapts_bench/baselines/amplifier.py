@@ -1,12 +1,12 @@
-"""Amplifier (Fei et al., 2025), compact and our own, from its paper.
+"""Amplifier (Fei et al., 2025): our own compact implementation.
 
-Models learn the frequencies that carry the most energy and neglect the rest. Amplifier adds to a window's spectrum its
-own mirror image, so that the neglected frequencies carry energy too; it forecasts that, and takes the mirrored part, as
-forecast by itself, away again.
+Models fit the frequencies with the most energy and neglect the others. Amplifier adds the mirrored spectrum of a window
+to its own, so that the neglected frequencies have energy too; it forecasts the sum, and subtracts a separate forecast
+of the mirrored part.
 
-Simplified: windows are standardised without learned scale and shift; the interaction between variates (for sets where
-the paper turns it on) is one bottleneck over the variates with a residual, instead of a common pattern and a
-variate's own, each with a network of its own.
+Simplifications: windows are standardized without learned scale and shift; the interaction between series (for the data
+sets where the paper enables it) is one bottleneck over the series with a residual connection, instead of a common and a
+specific pattern with a network each.
 """
 
 import torch
@@ -18,7 +18,7 @@ from leapts_bench.baselines.parts import MovingAverage, WindowScale
 
 
 class Amplifier(nn.Module):
-    """Amplify, interact, split into trend and season, forecast each, restore."""
+    """Amplify, let series interact, split into trend and season, forecast each, restore."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Amplifier(nn.Module):
     ) -> None:
         super().__init__()
         self.lookback, self.horizon = input_size, horizon
-        # One linear map from the mirrored look-back's spectrum to the mirrored horizon's.
+        # One linear map from the mirrored spectrum of the look-back to that of the horizon.
         self.ahead = ComplexLinear(_bins(input_size), _bins(horizon))
         self.interaction = (
             nn.Sequential(nn.Linear(variates, variates), nn.LeakyReLU(), nn.Linear(variates, variates))
@@ -45,7 +45,7 @@ class Amplifier(nn.Module):
         )
 
     def forward(self, history: Float[Tensor, "batch variates lookback"]) -> Float[Tensor, "batch variates horizon"]:
-        """Forecast every variate."""
+        """Forecast every series."""
         scale = WindowScale.of(history)
         spectrum = torch.fft.rfft(scale.apply(history), dim=2)
         mirrored = spectrum.flip(2)
@@ -59,21 +59,21 @@ class Amplifier(nn.Module):
     def _restored(
         self, forecast: Float[Tensor, "batch variates horizon"], mirrored: Complex[Tensor, "batch variates bins"]
     ) -> Float[Tensor, "batch variates horizon"]:
-        """Without the part that is there because of the mirror image."""
+        """Subtract the part that is due to the mirrored spectrum."""
         added: Tensor = self.ahead(mirrored)
         restored: Tensor = torch.fft.irfft(torch.fft.rfft(forecast, dim=2) - added, n=self.horizon, dim=2)
         return restored
 
 
 class ComplexLinear(nn.Module):
-    """A linear map of complex numbers, its weights kept as two real matrices, which the optimiser asks for."""
+    """A linear map of complex numbers, with weights stored as two real matrices for the optimizer."""
 
     def __init__(self, size_in: int, size_out: int) -> None:
         super().__init__()
         self.real, self.imaginary = nn.Linear(size_in, size_out), nn.Linear(size_in, size_out)
 
     def forward(self, x: Complex[Tensor, "... size_in"]) -> Complex[Tensor, "... size_out"]:
-        """The product, and a shift."""
+        """Apply the matrix and add the bias."""
         real, imaginary = self.real, self.imaginary
         real_part: Tensor = real(x.real) - F.linear(x.imag, imaginary.weight)
         imaginary_part: Tensor = imaginary(x.real) + F.linear(x.imag, real.weight)

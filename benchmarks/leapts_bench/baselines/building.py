@@ -1,4 +1,4 @@
-"""From a name to a peer that trains and forecasts as LeapTS does."""
+"""Build a baseline by name, with the training and inference interface of LeapTS."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from leapts_bench.baselines.amd import AMD
 from leapts_bench.baselines.amplifier import Amplifier
 from leapts_bench.baselines.neural import MODULES, build_neural, is_installed
 
-# By what a run on two cores costs. PatchTST and TimesNet take minutes to hours an epoch at their published sizes.
+# By the cost of a run on two cores. PatchTST and TimesNet take minutes to hours per epoch at their published sizes.
 CHEAP = ("DLinear", "TSMixer", "TimeMixer", "iTransformer", "N-HiTS", "N-BEATS", "TiDE", "Amplifier", "AMD")
 COSTLY = ("PatchTST", "TimesNet")
 BASELINES = CHEAP + COSTLY
@@ -21,11 +21,11 @@ BASELINES = CHEAP + COSTLY
 _OWN: dict[str, Callable[..., nn.Module]] = {"Amplifier": Amplifier, "AMD": AMD}
 
 
-class PeerModel(nn.Module):
-    """A peer with the two faces that training and scoring know of LeapTS: `forward` to learn by, `forecast` to ask.
+class BaselineModel(nn.Module):
+    """A baseline with the interface of LeapTS: `forward` for training, `forecast` for inference.
 
-    Dropout belongs to learning alone. Its randomness comes from the generator of the step, as exploration does in
-    LeapTS, so that a run is the same whatever was drawn before it.
+    Dropout is for training only. Its randomness comes from the generator of the step, like exploration noise in
+    LeapTS, so that a run does not depend on earlier draws.
     """
 
     def __init__(self, network: nn.Module) -> None:
@@ -35,7 +35,7 @@ class PeerModel(nn.Module):
     def forward(
         self, history: Float[Tensor, "batch variates lookback"], generator: Generator | None = None
     ) -> Float[Tensor, "batch variates horizon"]:
-        """The forecast; a generator means that the peer is learning."""
+        """Forecast; with a generator, in training mode."""
         self.network.train(generator is not None)
         if generator is None:
             return self._asked(history)
@@ -45,7 +45,7 @@ class PeerModel(nn.Module):
 
     @torch.inference_mode()
     def forecast(self, history: Float[Tensor, "batch variates lookback"]) -> Forecast:
-        """The forecast without gradients or dropout."""
+        """Forecast without gradients or dropout."""
         self.network.eval()
         return Forecast(self._asked(history), None, None)
 
@@ -54,36 +54,36 @@ class PeerModel(nn.Module):
         return values
 
 
-def build_peer(
+def build_baseline(
     name: str, options: dict[str, Any], *, input_size: int, horizon: int, variates: int | None, seed: int
-) -> PeerModel:
-    """A peer with fresh weights.
+) -> BaselineModel:
+    """Build a baseline with initial weights.
 
     Args:
         name: One of `BASELINES`.
-        options: Its own, where not its defaults.
+        options: Options of the model that differ from its defaults.
         input_size: The look-back.
         horizon: The steps to forecast.
-        variates: How many series are forecast together; none: each for itself.
-        seed: What its weights are drawn from.
+        variates: Number of series of a multivariate model; None for a univariate one.
+        seed: The seed of the weights.
 
     Raises:
-        ConfigError: When there is no such peer, or it has no such option.
+        ConfigError: When there is no such baseline or option.
         ImportError: When it needs neuralforecast, which is not installed.
     """
     if name not in BASELINES:
-        raise ConfigError(f"there is no peer {name!r}; there are {', '.join(BASELINES)}")
+        raise ConfigError(f"there is no baseline {name!r}; there are {', '.join(BASELINES)}")
     sizes = {"input_size": input_size, "horizon": horizon, "variates": variates or 1}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if name in MODULES:
-            return PeerModel(build_neural(name, options, **sizes, seed=seed))
+            return BaselineModel(build_neural(name, options, **sizes, seed=seed))
         try:
-            return PeerModel(_OWN[name](**sizes, **options))
+            return BaselineModel(_OWN[name](**sizes, **options))
         except TypeError as error:
             raise ConfigError(f"{name}: {error}") from None
 
 
 def is_available(name: str) -> bool:
-    """Whether a peer can be built here."""
+    """Check whether a baseline can be built here."""
     return name in _OWN or (name in MODULES and is_installed())

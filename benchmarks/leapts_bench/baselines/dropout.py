@@ -1,4 +1,4 @@
-"""Dropout that draws sixteen bits for each value, where torch draws a whole random number."""
+"""Dropout with sixteen random bits for each value, where torch draws a floating-point number."""
 
 import torch
 from jaxtyping import Float
@@ -10,16 +10,16 @@ _PER_DRAW = 64 // _BITS
 
 
 class PackedDropout(nn.Module):
-    """Dropout in a fraction of the time, with other draws: a value stays with its probability, to a share of 2^-17."""
+    """Faster dropout with other draws; the probability is exact to within 2^-17."""
 
     def __init__(self, probability: float) -> None:
         super().__init__()
         self.probability = probability
-        # How many of the numbers that sixteen bits can be mean that a value stays.
+        # How many of the 2^16 values mean that a value is kept.
         self.staying = round((1 - probability) * _STEPS)
 
     def forward(self, values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        """The values that stay, as much larger as there are fewer of them; all of them when not learning."""
+        """Keep some values and scale them up; keep all values outside of training."""
         if not self.training or self.staying == _STEPS:
             return values
         draws = torch.empty(-(-values.numel() // _PER_DRAW), dtype=torch.int64).random_(-(2**63), None)

@@ -1,10 +1,9 @@
-"""TimesNet's convolutions, several times faster and the same.
+"""TimesNet's convolutions in a fraction of the time, equal up to rounding.
 
-A block of it is the mean of convolutions with kernels of growing width. Convolving is linear, so that is one
-convolution with the mean of the kernels, the narrower ones padded. What a kernel reaches beyond the picture meets
-padding alone: a picture of two rows needs three rows of a kernel, not eleven. And convolving is multiplying
-frequencies, a fraction of the work; pictures are so small that matrices transform them faster than the fast transform.
-The weights stay the package's own, as do the forecasts but for rounding.
+A block is the mean of convolutions with kernels of growing width. Convolution is linear, so this is one convolution
+with the mean of the padded kernels. The part of a kernel beyond the image only meets padding: an image of two rows needs
+three rows of a kernel, not eleven. Convolution is a product of frequencies, which is less work; images are so small
+that matrix products transform them faster than the FFT. The weights are those of the package.
 """
 
 from functools import lru_cache
@@ -24,7 +23,7 @@ class MergedKernels(nn.Module):
         self.kernels = kernels
 
     def forward(self, picture: Float[Tensor, "batch channels rows columns"]) -> Float[Tensor, "batch out rows columns"]:
-        """The mean of what the kernels give."""
+        """Return the mean of the convolutions."""
         kernels = cast("list[nn.Conv2d]", list(self.kernels))
         reach = len(kernels) - 1
         weight = _mean([F.pad(kernel.weight, [reach - own] * 4) for own, kernel in enumerate(kernels)])
@@ -37,14 +36,14 @@ class MergedKernels(nn.Module):
 def convolve(
     picture: Float[Tensor, "batch channels rows columns"], weight: Float[Tensor, "out channels height width"]
 ) -> Float[Tensor, "batch out rows columns"]:
-    """What `F.conv2d` gives with a kernel of odd size and the padding that keeps the picture's size."""
+    """Compute `F.conv2d` with a kernel of odd size and padding that keeps the size of the image."""
     batch, channels, rows, columns = picture.shape
     out, _, height, width = weight.shape
     transform, transform_kernel, back = _transforms(rows, columns, height, width)
     pixels = picture.permute(2, 3, 0, 1).reshape(rows * columns, -1)
     taps = weight.permute(2, 3, 1, 0).reshape(height * width, -1)
-    # A product of matrices for each frequency, real and imaginary parts side by side. The kernel is not turned round,
-    # so its frequencies are conjugate.
+    # A matrix product for each frequency, real and imaginary parts side by side. The kernel is not flipped, so its
+    # frequencies are conjugate.
     seen = (transform @ pixels).view(2, -1, batch, channels).permute(1, 2, 0, 3).flatten(2)
     real, imaginary = (transform_kernel @ taps).view(2, -1, channels, out)
     answer = seen @ torch.cat([torch.cat([real, -imaginary], 2), torch.cat([imaginary, real], 2)], 1)
@@ -54,10 +53,10 @@ def convolve(
 
 @lru_cache(maxsize=1000)
 def _transforms(rows: int, columns: int, height: int, width: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Matrices that take pixels to frequencies, taps of a kernel to frequencies, and frequencies to pixels.
+    """Return matrices from pixels to frequencies, from kernel entries to frequencies, and from frequencies to pixels.
 
-    Frequencies are those of a picture with room for the kernel's reach on one side, which goes round to the other. Real
-    parts come first. Half the columns' frequencies do: the others are their conjugates.
+    The frequencies are those of an image padded on one side by the reach of the kernel, with periodic boundaries. Real
+    parts come first. Half of the column frequencies suffice: the others are their conjugates.
     """
     down, across = height // 2, width // 2
     room, wide = rows + down, columns + across

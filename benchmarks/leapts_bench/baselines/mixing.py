@@ -1,10 +1,9 @@
-"""TimeMixer's blocks, in some two thirds of the time and the same.
+"""TimeMixer's blocks in about two thirds of the time, equal up to rounding.
 
-A block takes each scale apart into trend and season, passes seasons on from fine to coarse and trends from coarse to
-fine, and puts the two together again. Trend and season of a scale add up to the scale itself, so only what was passed
-on has to be added to it. A moving average is a product of matrices, which is faster than pooling; and with features
-first and time last, no layer needs its values turned round. The weights stay the package's own, as do the forecasts but
-for rounding.
+A block splits each scale into trend and season, passes seasons from fine to coarse and trends from coarse to fine, and
+adds the two. Trend and season of a scale sum to the scale, so only the passed parts have to be added to it. A moving
+average is a matrix product, which is faster than pooling; with features first and time last, no layer needs a
+transposition. The weights are those of the package.
 """
 
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ from leapts_bench.baselines.parts import MovingAverage
 
 
 class FoldedMixing(nn.Module):
-    """A block that mixes the scales of single variates, whose trends are moving averages."""
+    """A block that mixes the scales of single series, with moving averages as trends."""
 
     def __init__(self, block: Any) -> None:
         super().__init__()
@@ -30,7 +29,7 @@ class FoldedMixing(nn.Module):
         self.to_season = [unit - trend for unit, trend in zip(units, self.to_trend, strict=True)]
 
     def forward(self, scales: list[Float[Tensor, "rows _ features"]]) -> list[Float[Tensor, "rows _ features"]]:
-        """The scales, from fine to coarse, with what they have of each other."""
+        """Return the mixed scales, from fine to coarse."""
         own = [scale.permute(2, 0, 1).contiguous() for scale in scales]
         seasons = [F.linear(scale, taken) for scale, taken in zip(own[:-1], self.to_season[:-1], strict=True)]
         trends = [F.linear(scale, taken) for scale, taken in zip(own[1:], self.to_trend[1:], strict=True)]
@@ -48,7 +47,7 @@ class FoldedMixing(nn.Module):
 
 
 def can_fold(block: Any) -> bool:
-    """Whether a block of TimeMixer is one of those that `FoldedMixing` computes."""
+    """Check whether `FoldedMixing` can replace a block of TimeMixer."""
     return (
         bool(block.channel_independence)
         and block.down_sampling_window == 2
@@ -57,7 +56,7 @@ def can_fold(block: Any) -> bool:
 
 
 def _passed_on(parts: Iterable[Tensor], layers: nn.ModuleList) -> list[Tensor]:
-    """What each part, with what was passed on to it, passes on to the next."""
+    """Return what each part passes to the next, including what it received."""
     passed: list[Tensor] = []
     for part, layer in zip(parts, layers, strict=True):
         passed.append(layer(part + passed[-1] if passed else part))

@@ -1,7 +1,7 @@
-"""The peers of neuralforecast: its own modules, taken out of its own way of training.
+"""Baselines of neuralforecast: its modules, without its training.
 
-Around a module the package only cuts windows, scales them if told to, and draws batches; all of that is this harness's
-here. What is left is the module's `forward`, which takes a batch by the names of its parts.
+Around a module the package cuts windows, scales them if asked to, and draws batches; here the benchmark does all that.
+Only the `forward` of the module is used, which takes a batch as a dictionary.
 """
 
 import importlib.util
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from leapts.errors import ConfigError
 
-# What this page calls a peer, and the package's class.
+# The name of a baseline, and its class in the package.
 MODULES = {
     "DLinear": "DLinear",
     "TSMixer": "TSMixer",
@@ -27,14 +27,14 @@ MODULES = {
     "TimesNet": "TimesNet",
 }
 
-# An option of this harness: TimesNet, and TiDE on most sets, are made for windows with mean 0 and deviation 1; the
-# package scales them outside of its modules.
+# An option of the benchmark: TimesNet, and TiDE on most data sets, expect windows with mean 0 and standard deviation 1;
+# the package scales them outside of its modules.
 STANDARDISED = "standardised"
 _LEAST_DEVIATION = 1e-5
 
 
 class NeuralNetwork(nn.Module):
-    """A module of neuralforecast that takes histories as this harness has them."""
+    """A module of neuralforecast that takes histories in the layout of the benchmark."""
 
     def __init__(self, module: nn.Module, *, is_multivariate: bool, is_standardised: bool) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class NeuralNetwork(nn.Module):
         self.is_standardised = is_standardised
 
     def forward(self, history: Float[Tensor, "batch variates lookback"]) -> Float[Tensor, "batch variates horizon"]:
-        """All variates at once, or each for itself, as the module was made for."""
+        """Forecast all series at once, or each independently, as the module requires."""
         if not self.is_standardised:
             return self._forecast(history)
         mean = history.mean(2, keepdim=True)
@@ -67,7 +67,7 @@ class NeuralNetwork(nn.Module):
 def build_neural(
     name: str, options: dict[str, Any], *, input_size: int, horizon: int, variates: int, seed: int
 ) -> NeuralNetwork:
-    """The package's module of that name; `STANDARDISED` among its options is this harness's business.
+    """Build the module of neuralforecast with this name; the option `STANDARDISED` is handled here.
 
     Raises:
         ConfigError: When it refuses an option.
@@ -75,7 +75,7 @@ def build_neural(
     """
     if not is_installed():
         raise ImportError(f"{name} needs: pip install 'leapts[neural]'")
-    # The package says at length which seed it set; nobody asked.
+    # Suppress the package's message about its seed.
     for chatty in ("lightning_fabric", "lightning.fabric", "pytorch_lightning"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     import neuralforecast.models as models
@@ -92,5 +92,5 @@ def build_neural(
 
 
 def is_installed() -> bool:
-    """Whether neuralforecast is there."""
+    """Check whether neuralforecast is installed."""
     return importlib.util.find_spec("neuralforecast") is not None

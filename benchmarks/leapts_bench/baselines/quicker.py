@@ -1,4 +1,4 @@
-"""Blocks of neuralforecast's modules that are computed in less time here, with the same weights and forecasts."""
+"""Faster replacements of blocks of neuralforecast's modules, with the same weights and forecasts."""
 
 from torch import nn
 
@@ -8,7 +8,7 @@ from leapts_bench.baselines.mixing import FoldedMixing, can_fold
 
 
 def quicken(network: nn.Module) -> None:
-    """Replace such blocks, wherever they are in a network; others stay as they are."""
+    """Replace slow blocks of a network by faster ones."""
     for parent in list(network.modules()):
         for name, child in list(parent.named_children()):
             quicker = _quicker(child, parent)
@@ -17,14 +17,14 @@ def quicken(network: nn.Module) -> None:
 
 
 def _quicker(block: nn.Module, parent: nn.Module) -> nn.Module | None:
-    """The block's stand-in; blocks go by name, since the package need not be installed."""
+    """Return the replacement of a block; blocks are found by name, since the package need not be installed."""
     match type(block).__name__:
         case "Inception_Block_V1":
             assert isinstance(block.kernels, nn.ModuleList)
             return MergedKernels(block.kernels)
         case "PastDecomposableMixing" if can_fold(block):
             return FoldedMixing(block)
-        # TSMixer's hidden values are so many that to draw which of them stay is half of a step.
+        # TSMixer has so many hidden values that drawing the dropout mask takes half of a step.
         case "Dropout" if type(parent).__name__ == "FeatureMixing":
             assert isinstance(block.p, float)
             return PackedDropout(block.p)

@@ -1,10 +1,9 @@
-"""The peers' published settings: sizes, learning rates and batches from their papers and their authors' scripts.
+"""Published settings of the baselines: sizes, learning rates and batch sizes from papers and authors' scripts.
 
-Where those differ from set to set, a set's own are given; a set they do not speak of takes the ones for ETTh1. Scripts
-that name a setting for each horizon are read at the shortest one. All but N-HiTS and N-BEATS train on squared errors;
-what else training is, is this harness's. Scripts stop after a few epochs without a better validation error, when rates
-have been halved after each. Here rates fall more slowly, and to stop amid that would leave a model half trained: none
-is stopped.
+Settings for single data sets are used where they exist; data sets without any use those of ETTh1. Of scripts with a
+setting for each horizon, that of the shortest is used. All but N-HiTS and N-BEATS are trained on MSE; the rest of the
+training is that of the benchmark. Scripts stop after a few epochs without improvement, with learning rates halved after
+each epoch. Here rates decay more slowly, and early stopping would leave a model half trained, so there is none.
 """
 
 import math
@@ -14,22 +13,22 @@ from leapts.datasets.catalogue import find
 from leapts_bench.baselines.neural import STANDARDISED
 from leapts_bench.runs import BaselineDesign, Learning, Run
 
-# So large that the Huber loss is half the squared error.
+# So large that the Huber loss equals half the squared error.
 _SQUARED = 1000.0
-# Ten epochs with a look after each, as most authors have it.
+# Ten epochs with a validation check after each, as most authors have.
 _EPOCHS = 10
 _LOOKS = 10
-# The script of N-HiTS counts steps, each of so many windows of single variates, and trains on absolute errors: with so
-# narrow a border, the Huber loss.
+# The script of N-HiTS counts steps of this many univariate windows, and trains on MAE, which is the Huber loss with a
+# small threshold.
 _BY_STEPS = ("N-HiTS", "N-BEATS")
 _STEPS = 1000
 _ROWS = 256
 _ABSOLUTE = 0.01
-# ILI has a fourteenth of the windows of ETTh1. Who has no settings for it makes as many steps as there.
+# ILI has a fourteenth of the windows of ETTh1. Models without settings for it take as many steps as on ETTh1.
 _EPOCHS_ON_ILI = 100
 _WITH_SETTINGS_FOR_ILI = ("DLinear", "PatchTST", "TimesNet")
 
-# A set that is part of another has that one's settings.
+# A subset of another data set uses the settings of that one.
 _PART_OF = {"Electricity7": "Electricity"}
 
 Options = dict[str, Any]
@@ -40,7 +39,7 @@ _PATCHTST_OF_TWO_LAYERS: Options = {"encoder_layers": 2, "n_heads": 8}
 _AMPLIFIER_INTERACTING: Options = {"hidden": 512, "interact": True}
 _TIMEMIXER: Options = {"d_model": 16, "d_ff": 32, "e_layers": 2, "down_sampling_layers": 3, "channel_independence": 1}
 
-# What a peer is, in general and for single sets.
+# Model options, in general and for single data sets.
 _MODELS: dict[str, tuple[Options, dict[str, Options]]] = {
     "DLinear": ({"moving_avg_window": 25}, {}),
     "TSMixer": (
@@ -63,7 +62,7 @@ _MODELS: dict[str, tuple[Options, dict[str, Options]]] = {
     ),
     "N-HiTS": ({"n_pool_kernel_size": [2, 2, 2], "n_freq_downsample": [24, 12, 1]}, {}),
     "N-BEATS": ({}, {}),
-    # With the published layer norm nothing but its linear part can learn, whatever the sizes: see the decision note.
+    # With the published layer norm only the linear part can be trained, at any size: see the decision page.
     "TiDE": (
         {
             "hidden_size": 16,
@@ -76,7 +75,7 @@ _MODELS: dict[str, tuple[Options, dict[str, Options]]] = {
         },
         {name: {STANDARDISED: False} for name in ("ETTm1", "Weather", "Electricity")},
     ),
-    # Its authors look back on 336 steps. These are the scripts behind the figures for 96 that others compare with.
+    # Its authors use a look-back of 336. These are the scripts behind the published figures for 96.
     "PatchTST": (
         {
             "hidden_size": 512,
@@ -99,21 +98,21 @@ _MODELS: dict[str, tuple[Options, dict[str, Options]]] = {
     ),
     "TimesNet": (
         {"hidden_size": 32, "conv_hidden_size": 32, STANDARDISED: True},
-        # The scripts' width of 768 for ILI makes hundreds of millions of weights; that does not fit two cores.
+        # The width of 768 in the scripts for ILI gives hundreds of millions of weights, too many for two cores.
         {"ETTh1": {"hidden_size": 16}, "Electricity": {"hidden_size": 256, "conv_hidden_size": 512}},
     ),
     "Amplifier": (
         {"hidden": 64},
         {
             "ETTm1": {"hidden": 128},
-            # Weather and SZ-taxi have many variates and no settings; they take those of the set that has both.
+            # Weather and SZ-taxi have many series and no settings; they use those of a data set with many series.
             **dict.fromkeys(("Electricity", "Weather", "SZ-taxi"), _AMPLIFIER_INTERACTING),
         },
     ),
     "AMD": ({}, {"ETTh2": {"patch": 4, "alpha": 1.0}, "ETTm2": {"patch": 8}, "Exchange": {"patch": 4}}),
 }
 
-# How it learns: learning rate and batch, in general and for single sets.
+# Learning rate and batch size, in general and for single data sets.
 _LEARNING: dict[str, tuple[tuple[float, int], dict[str, tuple[float, int]]]] = {
     "DLinear": (
         (5e-3, 32),
@@ -130,7 +129,7 @@ _LEARNING: dict[str, tuple[tuple[float, int], dict[str, tuple[float, int]]]] = {
     # ILI is too short for batches of 128, and its scripts have no other.
     "TimeMixer": ((1e-2, 128), {"ETTm1": (1e-2, 16), "ILI": (1e-2, 16), "Electricity": (1e-2, 32)}),
     "iTransformer": ((1e-4, 32), {"Electricity": (5e-4, 16)}),
-    # The authors' code takes one window a step, with all its variates; so many steps take too long here. Rates grow
+    # The authors' code uses one window per step, with all its series, which takes too long here. Rates grow
     # with the batch: of 1, 4, 16 and 32 times the published ones validation windows chose that.
     "TiDE": (
         (32 * 9.8e-4, 32),
@@ -147,13 +146,13 @@ _LEARNING: dict[str, tuple[tuple[float, int], dict[str, tuple[float, int]]]] = {
         (2e-2, 256),
         {"ETTm1": (2e-2, 32), **dict.fromkeys(("Electricity", "Weather", "SZ-taxi"), (5e-3, 16))},
     ),
-    # Ours, so the rate is ours as well: at its authors' it hardly learns, on validation windows as on others.
+    # Our implementation has its own rate: at the authors' rate, validation errors hardly fall.
     "AMD": ((1e-4, 32), {}),
 }
 
 
 def baseline_run(name: str, dataset: str, *, input_size: int, horizon: int, seed: int = 1) -> Run:
-    """A peer at its published settings."""
+    """Create a run of a baseline at its published settings."""
     options, own = _MODELS[name]
     whose = _PART_OF.get(dataset, dataset)
     chosen = _fitted_to({**options, **own.get(whose, {})}, input_size, horizon)
@@ -178,15 +177,15 @@ def _by_epochs(name: str, dataset: str, whose: str) -> Learning:
 def _by_steps(dataset: str, window: int) -> Learning:
     row = find(dataset)
     assert row.split is not None, f"{dataset} has no borders to count windows between"
-    batch = max(1, round(_ROWS / row.series))  # a window has all variates
+    batch = max(1, round(_ROWS / row.series))  # a window has all series
     epochs = _STEPS / math.ceil((row.split.train.stop - window + 1) / batch)
     return Learning(epochs=epochs, batch_size=batch, learning_rate=1e-3, huber_delta=_ABSOLUTE, looks=_LOOKS)
 
 
 def _fitted_to(options: Options, input_size: int, horizon: int) -> Options:
-    """The options that a window sets bounds to, within them."""
+    """Limit options that depend on the size of the window."""
     fitted = dict(options)
-    if "down_sampling_layers" in options:  # each halves the look-back, and must leave nothing over
+    if "down_sampling_layers" in options:  # each halves the look-back, which must be divisible
         halvings = (input_size & -input_size).bit_length() - 1
         fitted["down_sampling_layers"] = min(options["down_sampling_layers"], halvings)
     if "n_freq_downsample" in options:  # cannot be coarser than the horizon

@@ -19,7 +19,7 @@ LIMIT = 1.5e9
 
 
 def synthetic_load(series: int, steps: int) -> pd.DataFrame:
-    """A wide frame of hourly loads with a daily rhythm."""
+    """Generate a wide frame of hourly loads with a daily season."""
     rng = np.random.default_rng(0)
     hours = np.arange(steps)
     rhythm = np.sin(2 * np.pi * hours / 24)
@@ -28,7 +28,7 @@ def synthetic_load(series: int, steps: int) -> pd.DataFrame:
 
 
 def peak() -> int:
-    """The most memory this process has held, in bytes."""
+    """Return the peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -1,4 +1,4 @@
-"""How time and memory grow with the size of the task."""
+"""Growth of time and memory with the size of the task."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,13 +18,13 @@ _SERIES = (1_000, 10_000, 100_000)
 _HORIZONS = (24, 48, 96, 192, 336, 720)
 _LOOKBACKS = (96, 192, 336, 512, 720)
 _LEAST_BYTES = 4_000_000
-_FEW_WINDOWS = 4  # of thousands of variates
-# Where the model itself changes with the size: untrained, each would take as many leaps as it happens to.
+_FEW_WINDOWS = 4  # for thousands of series
+# Where the model changes with the size: the number of leaps of untrained models is arbitrary.
 _LEAPS = 4
 
 
 def growth(plan: Plan) -> Line:
-    """Each size in turn, all others as they are."""
+    """Measure each size in turn, with all others fixed."""
     tasks: dict[str, tuple[Sequence[int], Callable[[int], Action]]] = {
         "variates": (_VARIATES, lambda size: _forward(plan, variates=size, windows=_FEW_WINDOWS)),
         "variates, mixed": (_VARIATES, lambda size: _forward(plan, variates=size, windows=_FEW_WINDOWS, mixing="mlp")),
@@ -54,7 +54,7 @@ def _grown(name: str, sizes: Sequence[int], make: Callable[[int], Action], plan:
 
 
 def memory_exponent(sizes: Sequence[int], memory: Sequence[int | None]) -> float | None:
-    """As of time, over the sizes that hold enough for a page more or less not to matter; none with fewer than two."""
+    """Fit the exponent of memory over sizes large enough to measure; None with fewer than two."""
     known = [(size, held) for size, held in zip(sizes, memory, strict=True) if held and held >= _LEAST_BYTES]
     return exponent(*zip(*known, strict=True)) if len(known) > 1 else None
 
@@ -78,7 +78,7 @@ def _forward(
 
 
 def _panel(plan: Plan, series: int) -> Action:
-    """A frame of ragged series in, a frame of forecasts out."""
+    """Forecast a frame of ragged series."""
     model = LeapTS(h=12, input_size=24, freq=1, max_steps=20, random_seed=plan.seed, pad_short=True)
     model.fit(_ragged(200, plan.seed))
     frame = _ragged(series, plan.seed + 1)

@@ -1,4 +1,4 @@
-"""How long a forecast takes, beside the peers."""
+"""Time of a forecast, next to the baselines."""
 
 import importlib
 import importlib.util
@@ -12,7 +12,7 @@ from torch import Tensor
 from leapts.datasets.catalogue import find
 from leapts.model import LeapTSModel
 from leapts.model.build import build_model
-from leapts_bench.baselines import PeerModel
+from leapts_bench.baselines import BaselineModel
 from leapts_bench.recipes import recipe
 from leapts_bench.results import Line
 from leapts_bench.speed.plan import (
@@ -21,7 +21,7 @@ from leapts_bench.speed.plan import (
     OURS,
     WINDOWS,
     Plan,
-    fresh_peers,
+    fresh_baselines,
     random_walks,
     trained,
     windows_of,
@@ -30,26 +30,26 @@ from leapts_bench.speed.timing import Action, fastest
 
 OURS_AS_ONNX = "LeapTS through ONNX Runtime"
 SETS = ("ETTh2", "Weather")
-_WIDE = "Electricity"  # is not here in full: its width, with weights and data made up
+_WIDE = "Electricity"  # not available in full: its width, with random weights and data
 
 
 def inference(plan: Plan) -> Line:
-    """Milliseconds a batch, for one window and for several, and for very many variates."""
+    """Measure milliseconds per batch, for one window, for several, and for many series."""
     places = []
     for dataset in SETS:
-        model, peers = trained(dataset, plan), fresh_peers(dataset, find(dataset).series, plan)
-        places += [_place(dataset, model, peers, windows_of(dataset, count), plan) for count in (1, WINDOWS)]
+        model, baselines = trained(dataset, plan), fresh_baselines(dataset, find(dataset).series, plan)
+        places += [_place(dataset, model, baselines, windows_of(dataset, count), plan) for count in (1, WINDOWS)]
     wide = 32 if plan.is_quick else find(_WIDE).series
     config = recipe(_WIDE).model.config(input_size=LOOKBACK, horizon=HORIZON, variates=wide)
-    model, peers = build_model(config, seed=plan.seed), fresh_peers(_WIDE, wide, plan, ("DLinear", "TSMixer"))
-    places.append(_place(f"{wide} variates", model, peers, random_walks(WINDOWS, wide, LOOKBACK, plan.seed), plan))
+    model, baselines = build_model(config, seed=plan.seed), fresh_baselines(_WIDE, wide, plan, ("DLinear", "TSMixer"))
+    places.append(_place(f"{wide} variates", model, baselines, random_walks(WINDOWS, wide, LOOKBACK, plan.seed), plan))
     return {"places": places}
 
 
-def _place(name: str, model: LeapTSModel, peers: dict[str, PeerModel], history: Tensor, plan: Plan) -> Line:
-    # As in the library: the inference copy is made once and kept for all forecasts.
+def _place(name: str, model: LeapTSModel, baselines: dict[str, BaselineModel], history: Tensor, plan: Plan) -> Line:
+    # As in the library: one inference copy for all forecasts.
     candidates: dict[str, Action] = {OURS: _asking(model.snapshot(), history)}
-    candidates |= {peer: _asking(network, history) for peer, network in peers.items()}
+    candidates |= {name: _asking(network, history) for name, network in baselines.items()}
     session = onnx_session(model, history) if len(history) == 1 else None
     if session is not None:
         candidates[OURS_AS_ONNX] = session
@@ -67,18 +67,18 @@ def _leaps(model: LeapTSModel, history: Tensor) -> float | None:
     return None if trace is None else float(trace.leaps.double().mean())
 
 
-def _asking(network: PeerModel | LeapTSModel, history: Tensor) -> Action:
+def _asking(network: BaselineModel | LeapTSModel, history: Tensor) -> Action:
     return lambda: network.forecast(history)
 
 
 def onnx_session(model: LeapTSModel, history: Tensor) -> Callable[[], Any] | None:
-    """The dense execution as a session of ONNX Runtime; none where that is not installed."""
+    """Load the dense execution in ONNX Runtime; None if that is not installed."""
     if any(importlib.util.find_spec(name) is None for name in ("onnx", "onnxscript", "onnxruntime")):
         return None
     onnxruntime = importlib.import_module("onnxruntime")
     history = history.contiguous()
     with warnings.catch_warnings():
-        # The exporter warns of its own insides.
+        # The exporter has warnings about its internals.
         warnings.simplefilter("ignore")
         program = torch.onnx.export(model.eval(), (history,), dynamo=True, verbose=False)
     assert program is not None

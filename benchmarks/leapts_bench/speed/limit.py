@@ -1,4 +1,4 @@
-"""How close the forward pass is to what the machine can do, and where the rest of its time goes."""
+"""Forward pass relative to the peak of the machine, and a profile of the rest of its time."""
 
 from collections import defaultdict
 
@@ -14,7 +14,7 @@ from leapts_bench.speed.timing import Action, fastest
 
 SETS = ("ETTh2", "Weather")
 
-# Which operations are of a kind, by what their names hold; the first that fits counts.
+# Kinds of operations by parts of their names; the first match counts.
 _KINDS = {
     "matrix products": ("addmm", "::mm", "bmm", "linear", "matmul"),
     "gathers and writes of rows": ("index", "gather", "scatter", "nonzero", "where", "masked"),
@@ -29,7 +29,7 @@ _BETWEEN = "Python between operations"
 
 
 def limit(plan: Plan) -> Line:
-    """The forward pass against its bare products and the machine's peak, with a profile."""
+    """Compare the forward pass with its matrix products alone and with the machine's peak, and profile it."""
     peak = peak_rate(500 if plan.is_quick else 2000)
     places = []
     for dataset in SETS:
@@ -52,9 +52,9 @@ def limit(plan: Plan) -> Line:
 
 
 def profiled(model: LeapTSModel, history: Tensor, calls: int = 20) -> dict[str, float]:
-    """The share of each kind of operation in the forward's time; the rest is Python's between them.
+    """Measure the share of each kind of operation in the forward pass; the rest is Python.
 
-    The profiler itself slows what it watches, the small operations most, so the shares are a guide.
+    The profiler slows down what it measures, small operations most, so the shares are approximate.
     """
     model.forecast(history)
     with profile(activities=[ProfilerActivity.CPU]) as watched:

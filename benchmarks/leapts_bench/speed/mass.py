@@ -1,4 +1,4 @@
-"""Forecasting very many series at once: M4 Monthly, frame in, frame out."""
+"""Forecast many series at once: M4 Monthly, from frame to frame."""
 
 import importlib.util
 import logging
@@ -21,10 +21,10 @@ _FEW = 500
 
 
 def mass(plan: Plan) -> Line:
-    """Reading, fitting and forecasting all series of a frequency, beside neuralforecast's DLinear and a naive floor."""
+    """Measure reading, fitting and forecasting all series, next to neuralforecast's DLinear and a naive forecast."""
     dataset = find(_SET)
     h, input_size = dataset.horizons[0], look_back_of(_SET)
-    # The names that all three packages know.
+    # Column names that all three packages use.
     frame: pd.DataFrame = panel_frame(load_dataset(dataset, part="train")).set_axis(["unique_id", "ds", "y"], axis=1)
     frame = frame[frame["unique_id"].isin(frame["unique_id"].unique()[:_FEW])] if plan.is_quick else frame
     options: dict[str, Any] = {"max_steps": 20} if plan.is_quick else {}
@@ -53,7 +53,7 @@ def _neural(frame: pd.DataFrame, h: int, input_size: int, season: int, plan: Pla
     for chatty in ("lightning_fabric", "pytorch_lightning", "lightning.pytorch"):
         logging.getLogger(chatty).setLevel(logging.ERROR)
     quiet = {"enable_progress_bar": False, "enable_model_summary": False, "logger": False, "accelerator": "cpu"}
-    # What it learns does not matter for how long it takes to forecast.
+    # The time of a forecast does not depend on the training.
     linear = DLinear(
         h=h, input_size=input_size, max_steps=1, start_padding_enabled=True, random_seed=plan.seed, **quiet
     )

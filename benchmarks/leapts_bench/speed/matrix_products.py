@@ -41,7 +41,7 @@ _ROOT = Path(__file__).parents[3]
 RESULTS = _ROOT / "benchmarks" / "results" / "core_speed.jsonl"
 PAGE = _ROOT / "docs" / "decisions" / "model-speed.md"
 TRAINING_LIMIT = 4.0
-# Names of tricks in recorded runs, and their names today.
+# Names of optimizations in recorded runs, and their current names.
 _RENAMED = {
     "a light view kept between passes": "an inference copy kept between forecasts",
     "light views": "inference copies",
@@ -50,7 +50,7 @@ _RENAMED = {
 
 
 class DLinear(nn.Module):
-    """The yardstick: a moving average splits trend from season, and one linear layer forecasts each."""
+    """The reference: a moving average splits trend and season, and one linear layer forecasts each."""
 
     def __init__(self, lookback: int, horizon: int, kernel: int = 25) -> None:
         super().__init__()
@@ -58,14 +58,14 @@ class DLinear(nn.Module):
         self.trend, self.season = nn.Linear(lookback, horizon), nn.Linear(lookback, horizon)
 
     def forward(self, history: Tensor) -> Tensor:
-        """Forecast every variate of every window."""
+        """Forecast every series of every window."""
         edge = self.kernel // 2
         trend = F.avg_pool1d(F.pad(history, (edge, edge), mode="replicate"), self.kernel, stride=1)
         forecast: Tensor = self.trend(trend) + self.season(history - trend)
         return forecast
 
 
-# The operations that are matrix products, and which of their operands is the left factor.
+# Operations that are matrix products, and the index of their left factor.
 _FACTOR: dict[Callable[..., Tensor], int] = {
     torch.ops.aten.linear.default: 0,
     torch.ops.aten.addmm.default: 1,
@@ -81,13 +81,13 @@ class Products:
     calls: list[tuple[Callable[..., Tensor], tuple[Tensor, ...], Tensor]]
 
     def replay(self) -> None:
-        """All of them, and nothing else."""
+        """Compute all products and nothing else."""
         for product, operands, _ in self.calls:
             product(*operands)
 
     @property
     def operations(self) -> int:
-        """Floating-point operations: a multiplication and an addition for each pair of numbers that meet."""
+        """Count floating-point operations: a multiplication and an addition for each pair of values."""
         return sum(2 * operands[_FACTOR[product]].numel() * out.shape[-1] for product, operands, out in self.calls)
 
 
@@ -105,7 +105,7 @@ class _ProductRecorder(TorchDispatchMode):
 
 
 def products_of(model: LeapTSModel, history: Tensor) -> Products:
-    """Record the products of the sparse forward."""
+    """Record the products of the sparse forward pass."""
     recorder = _ProductRecorder()
     with recorder:
         model.forecast(history)
@@ -113,7 +113,7 @@ def products_of(model: LeapTSModel, history: Tensor) -> Products:
 
 
 def seconds(action: Callable[[], object], repeats: int) -> float:
-    """Processor time of one call, averaged over some; other processes' time does not count."""
+    """Return the mean processor time of a call, without that of other processes."""
     begin = time.process_time()
     for _ in range(repeats):
         action()
@@ -121,10 +121,10 @@ def seconds(action: Callable[[], object], repeats: int) -> float:
 
 
 def training_step(model: LeapTSModel, history: Tensor) -> Callable[[], None]:
-    """Forward, backward and optimiser, as training does them."""
+    """Take a training step: forward, backward and optimizer."""
     target = torch.randn(history.shape[0], history.shape[1], HORIZON)
     generator = torch.Generator().manual_seed(0)
-    # A learning rate of zero keeps the schedule, and with it the work, the same from step to step.
+    # A learning rate of zero keeps the schedule, and so the cost, the same in every step.
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, fused=True)
 
     def step() -> None:
@@ -136,7 +136,7 @@ def training_step(model: LeapTSModel, history: Tensor) -> Callable[[], None]:
 
 
 def peak_rate(size: int = 2000) -> float:
-    """Floating-point operations a second of a large product, by all threads together: by the clock on the wall."""
+    """Measure floating-point operations per second of a large product, with all threads, by wall-clock time."""
     a = torch.randn(size, size)
     out = torch.empty_like(a)
     fastest = math.inf
@@ -148,7 +148,7 @@ def peak_rate(size: int = 2000) -> float:
 
 
 def with_another(place: object, name: str, value: object, action: Callable[[], T]) -> Callable[[], T]:
-    """The action while something else stands in a module's place for `name`."""
+    """Run an action while an attribute of a module is replaced."""
 
     def changed() -> T:
         kept = getattr(place, name)
@@ -162,7 +162,7 @@ def with_another(place: object, name: str, value: object, action: Callable[[], T
 
 
 def tricks(model: LeapTSModel, history: Tensor) -> dict[str, Callable[[], object]]:
-    """The sparse forward with each of its tricks left out."""
+    """Return the sparse forward pass with each optimization left out."""
     fast = model.snapshot()
 
     def forward() -> object:
@@ -177,7 +177,7 @@ def tricks(model: LeapTSModel, history: Tensor) -> dict[str, Callable[[], object
 
 
 def measure(variates: int, rounds: int) -> dict[str, Any]:
-    """The figures of one size."""
+    """Measure one size."""
     torch.manual_seed(0)
     history = torch.randn(variates, WINDOWS, LOOKBACK).cumsum(2).transpose(0, 1)
     model, dlinear = build_model(CONFIG, seed=0), DLinear(LOOKBACK, HORIZON)
@@ -242,8 +242,8 @@ def show(figures: dict[str, Any]) -> None:
 
 
 def rendered(page: str, lines: list[results.Line]) -> str:
-    """The page with the figures of every run in its tables."""
-    # Runs before the inference copy measured other tricks; their figures are in the file.
+    """Render the page with the figures of every run."""
+    # Runs before the inference copy measured other optimizations; their figures are in the file.
     runs = [line for line in lines if "chosen_head_over_products" in line["sizes"][0]]
     ratios = ["| measured at | size | forward / products | chosen head alone | step / dense | forward / DLinear |"]
     ratios += ["|---|---|---|---|---|---|"]
@@ -262,7 +262,7 @@ def rendered(page: str, lines: list[results.Line]) -> str:
 
 
 def _between(page: str, name: str, table: list[str]) -> str:
-    """The page with a table between the two marks of its name."""
+    """Replace the table between the two markers of its name."""
     before, _, rest = page.partition(f"<!-- {name} -->\n")
     _, _, after = rest.partition(f"<!-- end of {name} -->\n")
     return "".join([before, f"<!-- {name} -->\n", *(f"{row}\n" for row in table), f"<!-- end of {name} -->\n", after])

@@ -1,4 +1,4 @@
-"""The points that are measured, and the file they go to."""
+"""The points to measure, and their results file."""
 
 import os
 import platform
@@ -33,14 +33,14 @@ POINTS: dict[str, Callable[[Plan], Line]] = {
 def measure(
     points: Sequence[str], threads: Sequence[int], plan: Plan, folder: Path, *, tell: Callable[[str], None]
 ) -> None:
-    """Measure each point with each number of threads, and add a line of figures for each.
+    """Measure each point with each number of threads, and append a result line for each.
 
     Args:
-        points: Which ones.
+        points: The points.
         threads: Numbers of threads, one after the other.
-        plan: How long to take over it.
-        folder: Of the results.
-        tell: Hears what is being done.
+        plan: How thoroughly to measure.
+        folder: The folder of the results.
+        tell: Called with progress messages.
     """
     before = torch.get_num_threads()
     try:
@@ -63,13 +63,13 @@ def _description(point: str, threads: int, plan: Plan) -> Line:
         "runs": described(plan),
         **results.provenance(),
         "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": sys.platform},
-        # A machine that does other work at the same time is no place to measure; this shows it.
+        # Shows whether the machine was busy, which makes measurements unreliable.
         "load": round(os.getloadavg()[0], 2),
     }
 
 
 def _processor() -> str:
-    """As Linux names it, where it does."""
+    """Return the name of the processor on Linux."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

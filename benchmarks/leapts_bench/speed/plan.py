@@ -1,4 +1,4 @@
-"""How long to take over measuring, and the models that several points measure."""
+"""How thoroughly to measure, and the models that several points share."""
 
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from leapts.model import LeapTSModel
-from leapts_bench.baselines import PeerModel, baseline_run, build_peer, is_available
+from leapts_bench.baselines import BaselineModel, baseline_run, build_baseline, is_available
 from leapts_bench.execution import opened
 from leapts_bench.fitting import Leaping, fit
 from leapts_bench.protocol import Benchmark
@@ -28,9 +28,9 @@ class Plan:
 
     Attributes:
         rounds: How often candidates take turns.
-        budget: Seconds that each model may train in the race to its best validation error.
-        is_quick: Whether to measure small stand-ins, to see that everything works; such figures are not shown.
-        seed: Of the weights and the made-up data.
+        budget: Training seconds of each model in the race to its best validation error.
+        is_quick: Whether to measure small substitutes, to check that everything works; such figures are not shown.
+        seed: The seed of weights and random data.
     """
 
     rounds: int = 7
@@ -39,25 +39,25 @@ class Plan:
     seed: int = 1
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return plain values."""
         return asdict(self)
 
 
 def ours(dataset: str, plan: Plan) -> Run:
-    """The set's recipe; cut short when only a quick look is wanted."""
+    """Return the run of the data set's recipe; shortened for a quick check."""
     run = recipe(dataset).run(dataset, input_size=LOOKBACK, horizon=HORIZON, seed=plan.seed)
     return run.model_copy(update={"training": Learning(epochs=0.02, looks=1)}) if plan.is_quick else run
 
 
 def theirs(name: str, dataset: str, plan: Plan) -> Run:
-    """A peer at its published settings."""
+    """Return the run of a baseline at its published settings."""
     run = baseline_run(name, dataset, input_size=LOOKBACK, horizon=HORIZON, seed=plan.seed)
     short = run.training.model_copy(update={"epochs": 0.02, "looks": 1})
     return run.model_copy(update={"training": short}) if plan.is_quick else run
 
 
 def described(plan: Plan) -> dict[str, dict[str, Any]]:
-    """Whose figures they will be: for each set our recipe, and the settings of each peer."""
+    """Describe the measured models: for each data set our recipe, and the settings of each baseline."""
     return {
         dataset: {
             OURS: ours(dataset, plan).model_dump(mode="json"),
@@ -69,21 +69,23 @@ def described(plan: Plan) -> dict[str, dict[str, Any]]:
 
 @cache
 def trained(dataset: str, plan: Plan) -> LeapTSModel:
-    """Our model with the set's recipe, trained: how many leaps it takes depends on its weights."""
+    """Train our model with the data set's recipe, because the number of leaps depends on the weights."""
     run = ours(dataset, plan)
     predictor = fit(run, opened(run)).predictor
     assert isinstance(predictor, Leaping)
     return predictor.model
 
 
-def fresh_peers(dataset: str, variates: int, plan: Plan, names: tuple[str, ...] = BASELINES) -> dict[str, PeerModel]:
-    """Those peers that can be built here; how long they take does not depend on their weights."""
+def fresh_baselines(
+    dataset: str, variates: int, plan: Plan, names: tuple[str, ...] = BASELINES
+) -> dict[str, BaselineModel]:
+    """Build the baselines that are available; their speed does not depend on their weights."""
     chosen = names[:3] if plan.is_quick else names
     return {name: _baseline(name, dataset, variates, plan) for name in chosen if is_available(name)}
 
 
 def windows_of(dataset: str, count: int) -> Tensor:
-    """The first test windows' histories."""
+    """Return the histories of the first test windows."""
     run = recipe(dataset).run(dataset, input_size=LOOKBACK, horizon=HORIZON, seed=1)
     data = opened(run)
     assert isinstance(data, Benchmark)
@@ -91,15 +93,15 @@ def windows_of(dataset: str, count: int) -> Tensor:
 
 
 def random_walks(windows: int, variates: int, lookback: int, seed: int) -> Tensor:
-    """Made-up histories, in memory as the data pipeline leaves them: variate after variate."""
+    """Generate random histories in the memory layout of the data pipeline: series after series."""
     generator = torch.Generator().manual_seed(seed)
     steps = torch.randn(variates, windows, lookback, generator=generator)
     walks: Tensor = steps.cumsum(2) / lookback**0.5
     return walks.transpose(0, 1)
 
 
-def _baseline(name: str, dataset: str, variates: int, plan: Plan) -> PeerModel:
+def _baseline(name: str, dataset: str, variates: int, plan: Plan) -> BaselineModel:
     design = theirs(name, dataset, plan).model
     assert isinstance(design, BaselineDesign)
     sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": variates}
-    return build_peer(name, design.options, **sizes, seed=plan.seed)
+    return build_baseline(name, design.options, **sizes, seed=plan.seed)

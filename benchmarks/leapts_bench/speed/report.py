@@ -21,7 +21,7 @@ RESULTS = Path(__file__).parents[2] / "results" / "report_speed.jsonl"
 SIZES = ((20, 12, 96), (500, 50, 24), (500, 50, 96))  # series, cutoffs, horizon
 LOOKBACK = 96
 
-# Moves the slider through all cutoffs, and types a search, each time until the page is laid out again.
+# Moves the slider through all cutoffs, and types a search, and waits for the layout each time.
 _ANSWER = """() => {
   const took = (changes) => {
     const times = changes.map((change) => {
@@ -83,7 +83,7 @@ def _measured(browser: Browser, target: Path, series: int, cutoffs: int, h: int)
 
 
 def _panel(series: int, steps: int) -> Panel:
-    """Noisy waves around a slow walk."""
+    """Generate noisy waves around a slow random walk."""
     random, time_ = np.random.default_rng(0), np.arange(steps)
     waves = np.stack([10 * np.sin(time_ / (3 + number % 7)) for number in range(series)])
     walk = 0.3 * random.normal(size=(series, steps)).cumsum(1)

@@ -1,4 +1,4 @@
-"""How long it takes until something happens, beside what Python and torch take by themselves."""
+"""Startup time of commands, next to that of Python and torch."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ _LOADS_TORCH = "import sys, leapts; print('torch' in sys.modules)"
 
 
 def startup(plan: Plan) -> Line:
-    """Seconds of each command in a process of its own, and whether `import leapts` loads torch."""
+    """Measure seconds of each command in a new process, and check whether `import leapts` loads torch."""
     times: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for _ in range(plan.rounds):
         for name, arguments in COMMANDS.items():

@@ -1,4 +1,4 @@
-"""Seconds, bytes and exponents."""
+"""Measure time and memory, and fit exponents."""
 
 import ctypes
 import gc
@@ -10,18 +10,17 @@ from pathlib import Path
 
 Action = Callable[[], object]
 
-# A round of a candidate lasts at least so long, so that a single hiccup, and caches still full of the candidate before,
-# do not show.
+# Minimum duration of a round, so that a single interruption, or caches filled by the previous candidate, do not matter.
 _LEAST_SECONDS = 0.2
-# One that takes longer than this is called twice and no more: what disturbs a clock is little beside it.
+# A call that takes longer than this is made only twice, since disturbances are small relative to it.
 _SLOW_SECONDS = 10.0
 
 
 def fastest(candidates: Mapping[str, Action], rounds: int) -> dict[str, float]:
-    """Seconds of one call of each candidate.
+    """Return the seconds of one call of each candidate.
 
-    Rounds alternate between the candidates, so that a machine that slows down slows them all; each one's fastest round
-    counts, as other work only ever adds time.
+    Rounds alternate between the candidates, so that a slowdown of the machine affects all; the fastest round of each
+    counts, since other work only adds time.
     """
     warm = {name: _warm(action) for name, action in candidates.items()}
     times: dict[str, list[float]] = {name: [seconds] for name, seconds in warm.items()}
@@ -38,16 +37,16 @@ def fastest(candidates: Mapping[str, Action], rounds: int) -> dict[str, float]:
 
 
 def once(action: Action) -> float:
-    """Seconds of a single call."""
+    """Return the seconds of a single call."""
     begin = time.perf_counter()
     action()
     return time.perf_counter() - begin
 
 
 def peak_memory(action: Action) -> int | None:
-    """Bytes held at the most during a call, above what was held before; none where the system does not tell.
+    """Return the peak memory of a call in bytes, above that before it; None if the system does not report it.
 
-    Linux can forget a process's highest mark; memory freed before is first given back, so that it does not hide any.
+    On Linux the high-water mark of a process can be reset; freed memory is returned first, so that it hides none.
     """
     gc.collect()
     try:
@@ -61,7 +60,7 @@ def peak_memory(action: Action) -> int | None:
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """The power of the size that the values grow with: the slope of a line through their logarithms."""
+    """Fit the exponent of growth: the slope of a line through the logarithms."""
     slope: float = statistics.linear_regression(
         [math.log(size) for size in sizes], [math.log(value) for value in values]
     ).slope
@@ -69,7 +68,7 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 
 def _warm(action: Action) -> float:
-    """Call once to warm up, once to see how long it takes."""
+    """Call once to warm up, and once to measure the duration."""
     action()
     return max(once(action), 1e-7)
 

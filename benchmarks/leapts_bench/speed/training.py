@@ -1,4 +1,4 @@
-"""How long learning takes, beside the peers: a step, an epoch, and the way to the best validation error."""
+"""Training time, next to the baselines: a step, an epoch, and the race to the best validation error."""
 
 import math
 import time
@@ -12,29 +12,29 @@ from leapts.datasets.catalogue import find
 from leapts.model import LeapTSModel
 from leapts.model.build import build_model
 from leapts.training.loop import TrainingStep, clip_gradients, mean_absolute_error, train
-from leapts_bench.baselines import PeerModel, build_peer, is_available
+from leapts_bench.baselines import BaselineModel, build_baseline, is_available
 from leapts_bench.execution import opened
 from leapts_bench.protocol import Benchmark
 from leapts_bench.results import Line
 from leapts_bench.runs import BaselineDesign, LeapTSDesign, Run
-from leapts_bench.speed.plan import BASELINES, HORIZON, LOOKBACK, OURS, WINDOWS, Plan, fresh_peers, ours, theirs
+from leapts_bench.speed.plan import BASELINES, HORIZON, LOOKBACK, OURS, WINDOWS, Plan, fresh_baselines, ours, theirs
 from leapts_bench.speed.timing import Action, fastest
 
 SETS = ("ETTh1", "Weather")
 
-# A single look at the validation windows takes it a quarter of an hour on one core, or an hour and a half.
+# A single validation check takes a quarter of an hour on one core, or an hour and a half.
 _TOO_SLOW_TO_RACE = ("TimesNet",)
 
-# A look at the validation windows after each of so many parts of an epoch.
+# Validation checks per epoch.
 _LOOKS_AN_EPOCH = 4
 
 
 class _BudgetSpentError(Exception):
-    """Raised from inside of training to leave it."""
+    """Raised inside of training to leave it."""
 
 
 def training(plan: Plan) -> Line:
-    """Seconds a step and an epoch at one batch size for all, and the races."""
+    """Measure seconds per step and epoch at one batch size for all, and the races."""
     places = []
     for dataset in SETS:
         run = ours(dataset, plan)
@@ -43,7 +43,7 @@ def training(plan: Plan) -> Line:
         windows = data.train()
         batch = windows.gather(torch.arange(WINDOWS))
         models: dict[str, nn.Module] = {OURS: _untrained(run, data)}
-        models |= fresh_peers(dataset, find(dataset).series, plan)
+        models |= fresh_baselines(dataset, find(dataset).series, plan)
         steps: dict[str, Action] = {
             name: training_step(model, batch.history, batch.target) for name, model in models.items()
         }
@@ -63,9 +63,9 @@ def training(plan: Plan) -> Line:
 
 
 def training_step(model: nn.Module, history: Tensor, future: Tensor) -> Action:
-    """Forward, loss, backward, clipping and optimiser, as training does them.
+    """Take a training step: forward, loss, backward, clipping and optimizer.
 
-    A learning rate of zero keeps the weights, and with them the schedule and the work, the same from step to step.
+    A learning rate of zero keeps the weights, and so the schedule and the cost, the same in every step.
     """
     generator = torch.Generator().manual_seed(0)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, fused=True)
@@ -80,9 +80,10 @@ def training_step(model: nn.Module, history: Tensor, future: Tensor) -> Action:
 
 
 def race(run: Run, data: Benchmark, plan: Plan) -> Line:
-    """Train until the end or until the budget is spent; the validation error after so many seconds, at every look.
+    """Train until the end or until the budget is spent; return the time and error of every validation check.
 
-    Looks count as training: no model gets to its best error without them. There is a last one when the budget is spent.
+    Validation checks count as training time: no model finds its best error without them. There is a last check when the
+    budget is spent.
     """
     windows = data.train()
     config = run.training.config(len(windows), run.seed)
@@ -116,7 +117,7 @@ def _entrant(name: str, dataset: str, plan: Plan) -> Run:
     return ours(dataset, plan) if name == OURS else theirs(name, dataset, plan)
 
 
-def _untrained(run: Run, data: Benchmark) -> LeapTSModel | PeerModel:
+def _untrained(run: Run, data: Benchmark) -> LeapTSModel | BaselineModel:
     design = run.model
     if isinstance(design, LeapTSDesign):
         config = design.config(input_size=LOOKBACK, horizon=HORIZON, variates=data.variates)
@@ -125,4 +126,4 @@ def _untrained(run: Run, data: Benchmark) -> LeapTSModel | PeerModel:
     assert design.name in BASELINES
     assert is_available(design.name)
     sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": data.variates}
-    return build_peer(design.name, design.options, **sizes, seed=run.seed)
+    return build_baseline(design.name, design.options, **sizes, seed=run.seed)
