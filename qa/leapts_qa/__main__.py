@@ -19,7 +19,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; returns 1 when a test case failed."""
+    """Run a command; return 1 if a test case failed."""
     torch.set_num_threads(1)
     options = _parser().parse_args(arguments)
     try:

@@ -1,6 +1,6 @@
-"""Callers who mean harm: bodies without end, sockets that say nothing, and content made to be expensive to read.
+"""Adversarial clients: endless bodies, silent sockets, and content that is expensive to parse.
 
-Throughout, the server has to answer for its health, and must not grow.
+Meanwhile the server has to answer health checks, and its memory must not grow.
 """
 
 import gzip
@@ -29,7 +29,7 @@ _DOORS = {"/v1/forecast": _JSON, "/v1/forecast/csv": _CSV, "/v1/report": _CSV}
 
 
 class Watch:
-    """Asks for a server's health again and again, and notes how much memory it takes."""
+    """Sends health checks repeatedly, and records the memory of the server."""
 
     def __init__(self, server: ServerProcess) -> None:
         self._server = server
@@ -66,14 +66,14 @@ class Watch:
 
 
 def run(unit: str, place: Path) -> Outcome:
-    """Do one unit against a server of its own."""
+    """Run one unit against a new server."""
     forecaster().fit(waves()).save(place / "model")
     with server_process("-m", "leapts", "serve", str(place / "model")) as server:
         return attacked(unit, server)
 
 
 def attacked(unit: str, server: ServerProcess, *, share: float = 1.0) -> Outcome:
-    """Do one unit, or a share of it, and hold it to the law."""
+    """Run one unit, or a part of it, and check the property."""
     outcome = Outcome()
     _settle(server)
     with Watch(server) as watch:
@@ -99,7 +99,7 @@ def attacked(unit: str, server: ServerProcess, *, share: float = 1.0) -> Outcome
 
 
 def _settle(server: ServerProcess) -> None:
-    """One forecast of each kind, so that what is made once is made."""
+    """Make one forecast of each kind, to fill all caches."""
     for path, media_type in _DOORS.items():
         body = _valid_table() if media_type == _CSV else json.dumps(_valid()).encode()
         status = _answer(server, request(path, body, "Connection: close", media_type=media_type))[:12]
@@ -116,7 +116,7 @@ def _valid_table() -> bytes:
 
 
 def _answer(server: ServerProcess, content: bytes, *, seconds: float = 60) -> bytes:
-    """What comes back until the server closes or the answer is whole; nothing where it just closes."""
+    """Read until the server closes or the response is complete; return nothing if it only closes."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=seconds) as connection:
         found = b""
         try:
@@ -135,7 +135,7 @@ def _is_whole(found: bytes) -> bool:
 
 
 def _judge(name: str, answer: bytes, outcome: Outcome, *, expected: Sequence[int] = ()) -> None:
-    """Numbers, or a refusal that gives nothing away."""
+    """Check for a forecast, or a refusal that reveals nothing."""
     if not answer:
         outcome.count("cut off")
         return
@@ -157,7 +157,7 @@ def _judge(name: str, answer: bytes, outcome: Outcome, *, expected: Sequence[int
 
 
 def _endless(server: ServerProcess, outcome: Outcome) -> None:
-    """Bodies in chunks that do not end, alone and many at a time, and one that only says how long it is."""
+    """Send endless chunked bodies, one and many at a time, and one body that only declares its length."""
     for path, media_type in _DOORS.items():
         head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {media_type}\r\n"
         _judge(path, _answer(server, f"{head}Content-Length: {ENDLESS}\r\n\r\n".encode()), outcome, expected=(413,))
@@ -172,7 +172,7 @@ def _endless(server: ServerProcess, outcome: Outcome) -> None:
 
 
 def _pour(server: ServerProcess, head: bytes, callers: int) -> list[int]:
-    """Send chunks over some connections in turn until each is refused; how much each took."""
+    """Send chunks over several connections in turn until each is refused; return the bytes accepted by each."""
     chunk = b"%x\r\n%s\r\n" % (1 << 20, b" " * (1 << 20))
     sent = [0] * callers
     with ExitStack() as stack:
@@ -186,7 +186,7 @@ def _pour(server: ServerProcess, head: bytes, callers: int) -> list[int]:
                 try:
                     connection.sendall(chunk)
                     sent[number] += len(chunk)
-                except OSError:  # refused: closed, or not read any more
+                except OSError:  # refused: closed, or no longer read
                     del open_ones[number]
                 if sent[number] > ENDLESS:
                     open_ones.pop(number, None)
@@ -194,7 +194,7 @@ def _pour(server: ServerProcess, head: bytes, callers: int) -> list[int]:
 
 
 def _slow(server: ServerProcess, outcome: Outcome, *, count: int, seconds: float) -> None:
-    """Sockets that say nothing, spell out their head, or spell out their body; others are served all the while."""
+    """Open sockets that send nothing, or send head or body byte by byte; others are served meanwhile."""
     head = b"POST /v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     starts = (b"", b"POST /v1/fo", head + b"Content-Length: 100000\r\n\r\n{")
     with ExitStack() as stack:
@@ -218,7 +218,7 @@ def _slow(server: ServerProcess, outcome: Outcome, *, count: int, seconds: float
 
 
 def _junk(server: ServerProcess, outcome: Outcome, *, seed: int, count: int) -> None:
-    """A valid request with bytes changed, left out, doubled or put in."""
+    """Return a valid request with bytes changed, removed, doubled or inserted."""
     random = np.random.default_rng(seed)
     valid = request("/v1/forecast", json.dumps(_valid()).encode(), "Connection: close")
     for number in range(count):

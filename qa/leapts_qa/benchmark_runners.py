@@ -1,4 +1,4 @@
-"""Eight benchmark runners on one results folder, killed at random: no result is lost, doubled or torn."""
+"""Eight benchmark runners on one results folder, killed at random: no result is lost, duplicated or truncated."""
 
 import hashlib
 import os
@@ -20,17 +20,17 @@ RUNNERS = 8
 KILLS_A_UNIT = 50
 UNITS = tuple(f"seed {seed}" for seed in range(10))
 _SETS = {"COVID": (12, 24), "ETTh1": (18, 24), "ILI": (12, 18, 24, 36)}
-_LONG = 20_000  # characters of a line, so that a kill can tear it
+_LONG = 20_000  # characters of a line, so that a kill can truncate it
 
 
 def run(unit: str, folder: Path, *, kills: int = KILLS_A_UNIT, seeds: int = 12) -> Outcome:
-    """Let runners work through suites, one after the other, until so many of them were killed.
+    """Let runners work through suites, one after the other, until a number of them were killed.
 
     Args:
-        unit: The seed of whom to kill when.
-        folder: To work in.
-        kills: How many.
-        seeds: Of every set and horizon: the length of the suite.
+        unit: The seed of the kills.
+        folder: A folder to work in.
+        kills: Number of kills.
+        seeds: Seeds of every data set and horizon, which set the length of a suite.
     """
     rng = np.random.default_rng(int(unit.rpartition(" ")[2]))
     runs = suite(seeds)
@@ -49,7 +49,7 @@ def run(unit: str, folder: Path, *, kills: int = KILLS_A_UNIT, seeds: int = 12) 
 
 
 def suite(seeds: int) -> list[Run]:
-    """Runs that are never done: only their keys and places in the tables matter."""
+    """Create runs that are never executed: only their keys and places in the tables matter."""
     design, learning = LeapTSDesign(options={"hidden_size": 8}), Learning(epochs=1)
     return [
         Run(dataset=name, horizon=horizon, input_size=96, model=design, training=learning, seed=seed)
@@ -60,7 +60,7 @@ def suite(seeds: int) -> list[Run]:
 
 
 def stand_in(run: Run, kept: Path | None = None) -> results.Line:  # noqa: ARG001
-    """A result that takes milliseconds, the same whoever makes it."""
+    """Create a result in milliseconds, the same in every process."""
     digest = hashlib.sha256(run.key.encode()).digest()
     time.sleep(digest[0] / 255 * 0.01)
     mse, mae = (0.1 + digest[place] / 255 for place in (1, 2))
@@ -80,15 +80,15 @@ def stand_in(run: Run, kept: Path | None = None) -> results.Line:  # noqa: ARG00
 
 
 def page(runs: Sequence[Run], folder: Path) -> str:
-    """The page of results that a folder makes."""
+    """Render the results page of a folder."""
     return "".join(render({"main": [Entry(FULL, run) for run in runs]}, results.finished(folder)).values())
 
 
 def worked(runs: Sequence[Run], target: Path, rng: np.random.Generator, *, most: int) -> int:
-    """Have all runs done by runners that are killed now and then, each replaced at once.
+    """Let runners do all runs while some are killed and replaced.
 
     Returns:
-        How many were killed.
+        The number of kills.
     """
     living = {_runner(runs, target, int(rng.integers(1 << 30))) for _ in range(RUNNERS)}
     killed = 0
@@ -111,7 +111,7 @@ def worked(runs: Sequence[Run], target: Path, rng: np.random.Generator, *, most:
 
 
 def judge(runs: Sequence[Run], target: Path, expected: str) -> str:
-    """What is wrong with the results, if anything is."""
+    """Return the errors in the results."""
     content = target.read_bytes()
     if not content.endswith(b"\n"):
         return "the last line is torn"
@@ -127,13 +127,13 @@ def judge(runs: Sequence[Run], target: Path, expected: str) -> str:
 
 
 def _serial(runs: Sequence[Run], target: Path) -> str:
-    """The page that one runner alone makes."""
+    """Return the page of a single runner."""
     os.waitpid(_runner(runs, target, None), 0)
     return page(runs, target.parent)
 
 
 def _runner(runs: Sequence[Run], target: Path, seed: int | None) -> int:
-    """A copy of this process that does the runs which are not done, in an order of its own; without a seed, in turn."""
+    """Fork a process that does the pending runs in a random order; without a seed, in order."""
     child = os.fork()
     if child == 0:
         _work(runs, target, seed)

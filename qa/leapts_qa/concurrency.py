@@ -1,4 +1,4 @@
-"""One model asked by many threads at once, and asked ten thousand times."""
+"""One model called by many threads at once, and called ten thousand times."""
 
 import gc
 import sys
@@ -21,9 +21,9 @@ from leapts_qa.samples import TINY, forecaster, waves
 THREADS = 16
 PREDICTIONS_A_THREAD = 50
 PREDICTIONS = 10_000
-MAX_GROWTH = 2.0  # megabytes after the first tenth: 230 bytes for each prediction would be noticed
-MAX_OBJECTS = 1000  # pandas keeps some hundred references to what frames were copied from, until it clears them away
-_WARM = 150  # predictions until all is imported and remembered that ever will be
+MAX_GROWTH = 2.0  # megabytes after the first tenth: detects 230 bytes per prediction
+MAX_OBJECTS = 1000  # pandas keeps about a hundred references to copied frames until it removes them
+_WARM = 150  # predictions until everything is imported and cached
 THREAD_UNITS = ("predict", "predict together", "arrays")
 MEMORY_UNITS = ("predict", "arrays")
 
@@ -31,12 +31,12 @@ Ask = Callable[[pd.DataFrame], Sequence[pd.DataFrame]]
 
 
 def run_threads(unit: str, folder: Path, *, predictions: int = PREDICTIONS_A_THREAD) -> Outcome:  # noqa: ARG001
-    """Ask one model from many threads; every answer must be the one it gives when asked by one.
+    """Call one model from many threads; every result must equal that of a single thread.
 
     Args:
-        unit: How it is asked.
-        folder: Nothing is written.
-        predictions: Of each thread.
+        unit: The kind of call.
+        folder: Unused.
+        predictions: Calls of each thread.
     """
     ask = door(unit)
     frames = [waves(length=20 + number, seed=number) for number in range(THREADS)]
@@ -57,12 +57,12 @@ def run_threads(unit: str, folder: Path, *, predictions: int = PREDICTIONS_A_THR
 
 
 def run_memory(unit: str, folder: Path, *, predictions: int = PREDICTIONS) -> Outcome:  # noqa: ARG001
-    """Forecast again and again in a copy of this process, and watch its memory.
+    """Forecast repeatedly in a fork of this process, and measure its memory.
 
     Args:
-        unit: How it is asked.
-        folder: Nothing is written.
-        predictions: How often.
+        unit: The kind of call.
+        folder: Unused.
+        predictions: Number of calls.
     """
     outcome = Outcome()
     ended = in_fork(partial(repeated, door(unit, briefly=True), predictions), seconds=3600)
@@ -80,12 +80,12 @@ def run_memory(unit: str, folder: Path, *, predictions: int = PREDICTIONS) -> Ou
 
 
 def repeated(ask: Ask, predictions: int) -> tuple[float, int, int]:
-    """How many megabytes and objects are there more than after the first tenth, and how many forecasts differed."""
+    """Return the growth in megabytes and objects after the first tenth, and the number of differing forecasts."""
     frame = waves(length=20)
     expected = ask(frame)[0].to_numpy().tolist()
     differing, before = 0, (0.0, 0)
     for number in range(predictions):
-        # A frame of its own each time: of one that is looked at again and again, pandas keeps hundreds of references.
+        # A new frame each time: pandas keeps hundreds of references to a frame that is used repeatedly.
         differing += ask(frame.copy())[0].to_numpy().tolist() != expected
         if number == max(_WARM, predictions // 10):
             before = _held()
@@ -94,18 +94,18 @@ def repeated(ask: Ask, predictions: int) -> tuple[float, int, int]:
 
 
 def _held() -> tuple[float, int]:
-    """Megabytes and objects. The list of objects is large itself, so what it takes is taken before it is measured."""
+    """Return megabytes and objects; the list of objects is large itself, so it is allocated before the measurement."""
     gc.collect()
     objects = len(gc.get_objects())
     return resident(), objects
 
 
 def door(unit: str, *, briefly: bool = False) -> Ask:
-    """A way to ask a model, which is fitted now.
+    """Return a function that calls a newly fitted model.
 
     Args:
-        unit: Each series for itself, all together, or by arrays.
-        briefly: Ask for the forecast alone, not for intervals and leaps too.
+        unit: Univariate, multivariate, or by arrays.
+        briefly: Whether to compute the forecast only, without intervals and leaps.
     """
     mixing = {"mixing": "mlp", "series_embedding": True} if unit == "predict together" else {}
     model = forecaster(model={**TINY, **mixing}).fit(waves())
@@ -132,7 +132,7 @@ def _same(found: Sequence[pd.DataFrame], expected: Sequence[pd.DataFrame]) -> bo
 
 @contextmanager
 def _switching_often() -> Iterator[None]:
-    """Threads take turns a hundred times as often as usual."""
+    """Switch threads a hundred times as often as usual."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(before / 100)
     try:

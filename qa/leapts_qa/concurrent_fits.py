@@ -1,4 +1,4 @@
-"""Two fits that want one folder: the first wins, the second says why."""
+"""Two fits into one folder: the first succeeds, the second gets an error with the reason."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ Forecast = dict[str, Any]  # {"values": [...]} or {"refused": message}
 
 
 def run(unit: str, folder: Path) -> Outcome:
-    """Start a fit while another trains into the same folder, and once more after that has ended."""
+    """Start a fit while another trains into the same folder, and again after that has ended."""
     outcome = Outcome()
     waves().to_csv(folder / "waves.csv", index=False)
     contested = folder / "contested"
@@ -40,11 +40,11 @@ def run(unit: str, folder: Path) -> Outcome:
 
 
 def fit(unit: str, folder: Path, seed: int) -> Forecast:
-    """Fit into a folder, one way or the other, and forecast."""
+    """Fit into a folder in one of two ways, and forecast."""
     if unit.startswith("checkpoint"):
         model = forecaster(random_seed=seed, max_steps=4)
         try:
-            # The second finds the state of a finished fit with another seed, and must start afresh.
+            # The second finds the state of a finished fit with another seed, and must start from the beginning.
             model.fit(waves(), checkpoint_dir=folder, resume=unit.endswith("resumed") and seed == 1)
         except LeapTSError as error:
             return {"refused": str(error)}
@@ -58,7 +58,7 @@ def fit(unit: str, folder: Path, seed: int) -> Forecast:
 
 @contextmanager
 def _while_training(act: Callable[[], Ended]) -> Iterator[list[Ended]]:
-    """Do something when training begins, once, and in this process alone."""
+    """Call a function once when training begins, in this process only."""
     train, process, done = vars(fitting)["train_with_distillation"], os.getpid(), list[Ended]()
 
     def interrupted(*arguments: Any, **options: Any) -> Any:

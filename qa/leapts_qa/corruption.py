@@ -1,4 +1,4 @@
-"""Damage to a model folder: every bit of every byte turned, and every file cut at every length."""
+"""Corrupted model folders: every bit of every byte flipped, and every file truncated at every length."""
 
 from pathlib import Path
 
@@ -7,17 +7,17 @@ from leapts.persistence.save import CONFIG, WEIGHTS
 from leapts_qa.outcome import Outcome
 from leapts_qa.samples import forecaster, waves
 
-# The card is for people to read and change; a model is the other two files.
+# Users may edit the model card; the model is the other two files.
 UNITS = tuple(f"{name} {how}" for name in (CONFIG, WEIGHTS) for how in (*(f"bit {bit}" for bit in range(8)), "cut"))
 
 
 def run(unit: str, folder: Path, *, stride: int = 1) -> Outcome:
-    """Damage one file in one way, at every place or at every so many.
+    """Corrupt one file in one way, at every position or at every few bytes.
 
     Args:
-        unit: Which file, and how.
-        folder: To work in.
-        stride: Bytes from one place to the next.
+        unit: The file and the kind of corruption.
+        folder: A folder to work in.
+        stride: Bytes between positions.
     """
     forecaster().fit(waves()).save(folder / "model")
     name, _, how = unit.partition(" ")
@@ -37,7 +37,7 @@ def run(unit: str, folder: Path, *, stride: int = 1) -> Outcome:
 
 
 def damaged(original: bytes, place: int, how: str) -> bytes:
-    """The content with one bit turned, or cut off at the place."""
+    """Return the content with one bit flipped, or truncated at the position."""
     if how == "cut":
         return original[:place]
     turned = bytearray(original)

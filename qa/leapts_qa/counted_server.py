@@ -1,4 +1,4 @@
-"""`leapts serve`, which tells at its end how many requests it has read: what it promises to answer before it stops."""
+"""Run `leapts serve` and print at its end how many requests it has read, all of which it must answer."""
 
 import json
 import sys

@@ -1,8 +1,8 @@
-"""Killing what writes at its every system call, and failing its every system call, with strace.
+"""Crash consistency: kill or fail a writer at every system call, with strace.
 
-Each case is a copy of this process that waits until strace holds it, then writes one version after the other until the
-Nth call of one kind, at which it is killed or told that the disk is full or broken. What is then read, by this process,
-must be one of the versions: the last that was finished, or the one in work.
+Each case is a fork of this process that waits for strace, then writes one version after the other until the Nth call of
+one kind, at which it is killed or gets an error of a full or broken disk. What is then read must be one of the
+versions: the last finished one, or the one being written.
 """
 
 import gc
@@ -31,7 +31,7 @@ FAIL_UNITS = tuple(f"{name} {error}" for name in OPERATIONS for error in ERRORS)
 
 @dataclass(frozen=True)
 class Struck:
-    """How a struck copy ended: the versions it finished, and the error it met, if it lived to meet one."""
+    """The end of a forked writer: the versions it finished, and the error it raised, if any."""
 
     killed: bool
     finished: int
@@ -40,7 +40,7 @@ class Struck:
 
 
 def run_kills(unit: str, folder: Path, *, versions: int = MANY, stride: int = 1) -> Outcome:
-    """Kill at every call (or every so many) of every kind."""
+    """Kill at every call, or every few calls, of every kind."""
     outcome = Outcome()
     operation = OPERATIONS[unit](versions)
     expected = _expected(operation, folder)
@@ -57,7 +57,7 @@ def run_kills(unit: str, folder: Path, *, versions: int = MANY, stride: int = 1)
 
 
 def run_failures(unit: str, folder: Path, *, stride: int = 1) -> Outcome:
-    """Fail every call (or every so many) of every kind that can fail for want of room: once, and from then on."""
+    """Fail every call, or every few calls, that can fail on a full disk: once, and from then on."""
     outcome = Outcome()
     name, error = unit.split()
     operation = OPERATIONS[name](FEW)
@@ -73,7 +73,7 @@ def run_failures(unit: str, folder: Path, *, stride: int = 1) -> Outcome:
 
 
 def calls_of(operation: Operation, folder: Path) -> Counter[str]:
-    """How often an undisturbed copy makes each call."""
+    """Count the calls of an undisturbed writer."""
     log = folder / "calls.log"
     strike(operation, prepared(operation, folder), f"trace={','.join(CALLS)}", log)
     return Counter(line.partition("(")[0].split()[-1] for line in log.read_text().splitlines() if "(" in line)
@@ -82,16 +82,16 @@ def calls_of(operation: Operation, folder: Path) -> Counter[str]:
 def strike(
     operation: Operation, place: Path, rule: str, log: Path = Path(os.devnull), *, options: tuple[str, ...] = ()
 ) -> Struck:
-    """Write all versions but the first in a copy of this process, with strace doing to it what the rule says."""
+    """Write all versions but the first in a fork of this process, under a rule of strace."""
     reading, writing = os.pipe()
     waiting, starting = os.pipe()
     child = os.fork()
     if child == 0:
-        # No call that is counted before strace holds it: whether it came before or after would be a matter of luck.
+        # No counted call before strace is attached, since it would be counted or not at random.
         os.read(waiting, 1)
         _write_versions(operation, place, writing)
     os.close(writing)
-    # Only the calls that matter are stopped at; a rule of injection limits the trace to its own.
+    # Stop only at relevant calls; a rule of injection limits the trace to its own calls.
     tracer = subprocess.Popen(
         ["strace", "-f", "-qq", *options, "-o", str(log), "-e", rule, "-p", str(child)], stderr=subprocess.DEVNULL
     )
@@ -109,8 +109,8 @@ def strike(
 
 
 def _write_versions(operation: Operation, place: Path, writing: int) -> None:
-    """In the copy. What is told goes into memory and then through the pipe by a call that is never struck."""
-    gc.disable()  # what the original left lying open would be closed by some of its copies, and not by others
+    """Write versions in the fork; reports go to memory and then through the pipe by a call that is never struck."""
+    gc.disable()  # files left open by the parent would be closed by some forks and not by others
     told = ""
     try:
         for version in range(1, operation.versions):
@@ -142,7 +142,7 @@ def _expected(operation: Operation, folder: Path) -> list[str]:
 
 
 def prepared(operation: Operation, folder: Path) -> Path:
-    """A folder that holds the first version."""
+    """Create a folder with the first version."""
     place = folder / "place"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
@@ -151,7 +151,7 @@ def prepared(operation: Operation, folder: Path) -> Path:
 
 
 def _judge(operation: Operation, place: Path, expected: list[str], struck: Struck, name: str, outcome: Outcome) -> None:
-    """After a kill, one of the versions is there; after an error, the old one, alone, and the error is plain."""
+    """Check for one of the versions after a kill, and for the old one and a clear message after an error."""
     try:
         found = operation.state(place)
     except Exception as error:

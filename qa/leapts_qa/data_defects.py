@@ -1,4 +1,4 @@
-"""What files of data may be like: each defect is made from clean data, and says what may become of it."""
+"""Defects of data files: each is made from clean data, with the outcomes that are allowed."""
 
 import gzip
 import io
@@ -17,12 +17,12 @@ May = Literal["same", "finite"]
 
 @dataclass(frozen=True)
 class Defect:
-    """A file with something wrong, or only unusual, in it.
+    """A file with a defect or an unusual feature.
 
     Attributes:
-        name: What it is.
+        name: The name of the defect.
         content: The file.
-        may: What a forecast from it may be, if it is not refused: that of the clean data, or any numbers.
+        may: The allowed forecast, if it is not refused: that of the clean data, or any numbers.
     """
 
     name: str
@@ -31,12 +31,12 @@ class Defect:
 
 
 def clean() -> bytes:
-    """Two daily series without fault."""
+    """Create two daily series without defects."""
     return waves().to_csv(index=False).encode()
 
 
 def defects() -> Iterator[Defect]:
-    """All of them, one by one: some are large."""
+    """Generate all defects; some are large."""
     for name, change in _LINES.items():
         lines = clean().decode().splitlines()
         yield Defect(name, ("\n".join(change(lines)) + "\n").encode())
@@ -49,7 +49,7 @@ def defects() -> Iterator[Defect]:
 
 
 def _cell(row: int, text: str, column: int = 2) -> Callable[[list[str]], list[str]]:
-    """One cell replaced."""
+    """Replace one cell."""
 
     def change(lines: list[str]) -> list[str]:
         cells = lines[row].split(",")
@@ -60,7 +60,7 @@ def _cell(row: int, text: str, column: int = 2) -> Callable[[list[str]], list[st
 
 
 def _each(change: Callable[[str, str, str], str]) -> Callable[[list[str]], list[str]]:
-    """Every row rewritten."""
+    """Rewrite every row."""
     return lambda lines: [lines[0], *(change(*line.split(",")) for line in lines[1:])]
 
 
@@ -116,14 +116,14 @@ _VALUES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def _hourly(start: str) -> bytes:
-    """Hours of Berlin across a change of its clocks, with their offsets."""
+    """Create hourly timestamps of Berlin across a change of daylight saving, with offsets."""
     stamps = pd.date_range(start, periods=48, freq="h", tz="Europe/Berlin")
     frame = pd.DataFrame({"unique_id": "a", "ds": [stamp.isoformat() for stamp in stamps], "y": waves(("a",))["y"]})
     return frame.to_csv(index=False).encode()
 
 
 def _on_wall_clocks(start: str) -> bytes:
-    """The same without offsets: an hour that is missing, or there twice."""
+    """Create the same without offsets: an hour is missing or occurs twice."""
     stamps = pd.date_range(start, periods=48, freq="h", tz="Europe/Berlin").tz_localize(None)
     return pd.DataFrame({"unique_id": "a", "ds": stamps, "y": waves(("a",))["y"]}).to_csv(index=False).encode()
 
@@ -135,7 +135,7 @@ def _parquet() -> bytes:
 
 
 def _bomb() -> bytes:
-    """A few megabytes that unpack to gigabytes."""
+    """Create a few megabytes that decompress to gigabytes."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     row = b"a,2024-01-01,1\n" * 70_000
     return b"".join(
@@ -150,7 +150,7 @@ def _million_rows() -> bytes:
 
 
 def _wide() -> bytes:
-    """Ten thousand series, one for each column."""
+    """Create ten thousand series, one for each column."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(30, 10_000)).round(3), columns=[f"c{number}" for number in range(10_000)])
     frame.insert(0, "ds", pd.date_range("2024-01-01", periods=30))

@@ -1,4 +1,4 @@
-"""Dirty data through every door: the forecast of the clean data, or an error that names the place and the cure."""
+"""Dirty data through every entry point: the forecast of the clean data, or an error with place and remedy."""
 
 import contextlib
 import io
@@ -30,12 +30,12 @@ Forecast = dict[str, Any]  # {"values": [...]} or {"refused": message}
 
 
 def run(unit: str, folder: Path, *, most: int | None = None) -> Outcome:
-    """All defects through one door, or some hundred frames made up.
+    """Pass all defects, or some hundred fuzzed frames, through one entry point.
 
     Args:
-        unit: The door, or the seed of the frames.
-        folder: To work in.
-        most: Try only so many.
+        unit: The entry point, or the seed of the frames.
+        folder: A folder to work in.
+        most: The maximum number of cases.
     """
     model = forecaster(val_size=9).fit(waves())
     model.save(folder / "model")
@@ -59,7 +59,7 @@ def run(unit: str, folder: Path, *, most: int | None = None) -> Outcome:
 
 
 def judge(defect: Defect, found: Forecast, expected: list[float], outcome: Outcome) -> None:
-    """The same numbers, any numbers where the data are others, or a refusal that helps."""
+    """Check for the same numbers, any numbers where the data differ, or a helpful refusal."""
     if "refused" in found:
         message = found["refused"]
         if helps(message):
@@ -75,12 +75,12 @@ def judge(defect: Defect, found: Forecast, expected: list[float], outcome: Outco
 
 
 def helps(message: str) -> bool:
-    """Whether a refusal is one line, not too long, and goes on to the cure after what is wrong."""
+    """Check that a refusal is one line of limited length, with a remedy."""
     return "\n" not in message and len(message) < 1000 and any(mark in message for mark in (";", " needs ", "("))
 
 
 def through(door: str, content: bytes, folder: Path, address: str) -> Forecast:
-    """What comes out of a door when a file goes in."""
+    """Return the result of an entry point for a file."""
     with tempfile.TemporaryDirectory(dir=folder) as place:
         file = Path(place) / "data.csv"
         file.write_bytes(content)
@@ -102,7 +102,7 @@ def _by_python(door: str, model: Path, file: Path) -> pd.DataFrame:
         try:
             frame = pd.read_csv(file, nrows=200_000)
         except (ValueError, UnicodeError, pd.errors.ParserError):
-            frame = file  # no frame can be made of it
+            frame = file  # it cannot be read as a frame
         return pd.DataFrame(LeapTS.load(model).predict(frame))
     return pd.DataFrame(LeapTS.load(model).predict(file))
 
@@ -131,7 +131,7 @@ def _by_request(address: str, content: bytes) -> Forecast:
 
 
 def _made_up(model: LeapTS, seed: int, most: int) -> Outcome:
-    """Frames with one to three things done to them at random: numbers come out, or a refusal."""
+    """Forecast frames with one to three random defects; numbers or refusals are allowed."""
     outcome = Outcome()
     for what, frame in islice(_frames(seed), most):
         try:
@@ -152,7 +152,7 @@ def _made_up(model: LeapTS, seed: int, most: int) -> Outcome:
 
 
 def _frames(seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Frames without end; changes that cannot be made after one another are left out."""
+    """Generate frames; combinations of defects that cannot be applied are skipped."""
     for number in count():
         rng = np.random.default_rng([seed, number])
         frame = waves(length=int(rng.integers(1, 40)))
@@ -161,7 +161,7 @@ def _frames(seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
             with np.errstate(over="ignore", invalid="ignore"):
                 for name in names:
                     frame = _CHANGES[str(name)](frame, rng)
-        except Exception:  # pandas refused; nothing of ours had a part in it
+        except Exception:  # refused by pandas, not by our code
             continue
         yield f"frame {seed} {number} ({', '.join(names)})", frame
 

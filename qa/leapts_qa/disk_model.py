@@ -1,4 +1,4 @@
-"""A disk that promises only what POSIX does, and what a power cut may leave of it."""
+"""A model of a disk with the guarantees of POSIX only, and its possible contents after a power loss."""
 
 import random
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 @dataclass(frozen=True)
 class Call:
-    """One recorded call that changed the disk, or made a change last."""
+    """A recorded call that changed the disk or synced a change."""
 
     kind: str
     paths: tuple[str, ...] = ()
@@ -18,15 +18,15 @@ class Call:
 
 @dataclass(frozen=True)
 class Change:
-    """What a call does to the disk, by the numbers of files and folders.
+    """The effect of a call on the disk, by the numbers of files and folders.
 
     Attributes:
-        links: What names in folders stand for afterwards, all in one step; None: nothing.
-        number: The file whose bytes change, if any do.
-        offset: Where.
-        content: To what.
-        size: The length the file is cut to; None: it is written to.
-        syncs: The number a sync is of, if the call is one.
+        links: New targets of names in folders, changed atomically; None for no entry.
+        number: The file whose bytes change, if any.
+        offset: The position of the change.
+        content: The new bytes.
+        size: The length that the file is truncated to; None for a write.
+        syncs: The number that is synced, if the call is a sync.
     """
 
     links: dict[tuple[int, str], int | None] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Change:
 
     @property
     def owners(self) -> set[int]:
-        """The folders whose names, or the file whose bytes change."""
+        """Return the folders whose entries, or the file whose bytes change."""
         return {folder for folder, _ in self.links} if self.number is None else {self.number}
 
 
@@ -52,7 +52,7 @@ class Tree:
         self._next = 1
 
     def new(self, *, is_folder: bool) -> int:
-        """A number for a file or folder that no name stands for yet."""
+        """Return a number for a file or folder without a name."""
         number, self._next = self._next, self._next + 1
         if is_folder:
             self.folders[number] = {}
@@ -61,20 +61,20 @@ class Tree:
         return number
 
     def find(self, path: str) -> int | None:
-        """The number a path stands for."""
+        """Return the number of a path."""
         number: int | None = 0
         for name in PurePosixPath(path).relative_to(self.root).parts:
             number = self.folders.get(number, {}).get(name) if number is not None else None
         return number
 
     def entry(self, path: str) -> tuple[int, str]:
-        """The folder a path is in, and its name there."""
+        """Return the folder of a path and its name there."""
         folder = self.find(str(PurePosixPath(path).parent))
         assert folder is not None, path
         return folder, PurePosixPath(path).name
 
     def apply(self, change: Change, share: float = 1.0) -> None:
-        """Do a change; of bytes, the first share of them."""
+        """Apply a change; of written bytes, only the first share."""
         for (folder, name), number in change.links.items():
             if number is None:
                 self.folders[folder].pop(name, None)
@@ -91,7 +91,7 @@ class Tree:
         content[change.offset : change.offset + len(part)] = part
 
     def contents(self) -> dict[str, bytes | None]:
-        """Every path, with the bytes of a file, or none of a folder."""
+        """Return every path with the bytes of a file, or None for a folder."""
         found: dict[str, bytes | None] = {}
         waiting = [(self.root, 0)]
         while waiting:
@@ -105,7 +105,7 @@ class Tree:
         return found
 
     def change(self, call: Call) -> Change:
-        """What a call does to this disk as it is now."""
+        """Return the effect of a call on this disk."""
         match call.kind:
             case "write":
                 number = self.find(call.paths[0])
@@ -133,7 +133,7 @@ class Tree:
 def after_cut(
     root: str, before: dict[str, bytes | None], calls: list[Call], chance: random.Random
 ) -> dict[str, bytes | None]:
-    """What a power cut after these calls may leave: all that was synced, and a random part of the rest."""
+    """Return a possible content after a power loss: all synced changes and a random part of the others."""
     truth = _tree(root, before)
     changes = []
     for call in calls:
@@ -142,7 +142,7 @@ def after_cut(
     left = _tree(root, before)
     for number in sorted({*truth.files, *truth.folders} - {*left.files, *left.folders}):
         left.new(is_folder=number in truth.folders)
-    lost = chance.choice([0.0, 0.2, 0.5, 0.8, 1.0])  # of what was not synced
+    lost = chance.choice([0.0, 0.2, 0.5, 0.8, 1.0])  # of the changes that were not synced
     synced: set[int] = set()
     kept: list[tuple[Change, float]] = []
     for change in reversed(changes):

@@ -1,4 +1,4 @@
-"""Fits killed at random moments and resumed: everything at the end is that of the fit that was left alone."""
+"""Fits killed at random moments and resumed: the result equals that of an uninterrupted fit."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ KILLS_A_UNIT = 20
 UNITS = tuple(f"seed {seed}" for seed in range(10))
 STEPS = 16
 
-# Different courses of training: all of the states, clusters, and one that stops before its last step.
+# Different trainings: all state cells, clusters, and one that stops early.
 KINDS: tuple[dict[str, Any], ...] = (
     {},
     {"model": {**TINY, "state": "lstm"}},
@@ -33,26 +33,26 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"val_size": 0},
 )
 
-Course = dict[str, Any]  # digests of all that a fit leaves, and what was heard of each of its steps
+Course = dict[str, Any]  # digests of the result of a fit, and the progress of its steps
 
 
 def run(unit: str, folder: Path, *, kills: int = KILLS_A_UNIT) -> Outcome:
     """Kill fits, resume them, and compare.
 
     Args:
-        unit: The seed of when to kill, and of which course of training.
-        folder: To work in.
-        kills: How many fits.
+        unit: The seed of the kills and of the training options.
+        folder: A folder to work in.
+        kills: Number of fits.
     """
     seed = int(unit.rpartition(" ")[2])
     rng = np.random.default_rng(seed)
     options = KINDS[seed % len(KINDS)]
-    train(options, folder / "warm", None)  # whatever is prepared once, is now
+    train(options, folder / "warm", None)  # fill caches first
     whole = in_fork(partial(train, options, folder / "whole", None)).value
     outcome = Outcome()
     for number in range(kills):
         place = folder / str(number)
-        times = 1 + (number % 4 == 3)  # some are killed again after they were resumed
+        times = 1 + (number % 4 == 3)  # some are killed again after resuming
         killed = sum(killed_fit(partial(train, options, place), len(whole["steps"]), rng) for _ in range(times))
         resumed = in_fork(partial(train, options, place, None))
         what = f"{unit}, fit {number}, killed {killed} times"
@@ -66,7 +66,7 @@ def run(unit: str, folder: Path, *, kills: int = KILLS_A_UNIT) -> Outcome:
 
 
 def judge(resumed: Course, whole: Course, what: str, outcome: Outcome) -> None:
-    """All digests are the same, and so is all that was heard of the steps made again."""
+    """Check that all digests and the progress of repeated steps are the same."""
     others = [name for name in whole if name != "steps" and resumed[name] != whole[name]]
     again = resumed["steps"]
     if others:
@@ -79,12 +79,12 @@ def judge(resumed: Course, whole: Course, what: str, outcome: Outcome) -> None:
 
 
 def train(options: dict[str, Any], folder: Path, telling: int | None) -> Course:
-    """Fit, going on from what the folder holds, and say what there is at the end.
+    """Fit, resuming from the folder, and return digests of the result.
 
     Args:
-        options: Of the forecaster.
-        folder: Where the state of training is kept.
-        telling: A pipe to tell of each step.
+        options: Options of the forecaster.
+        folder: The folder of the training state.
+        telling: A pipe that receives the progress of each step.
     """
     steps: list[list[float | None]] = []
 
@@ -109,7 +109,7 @@ def train(options: dict[str, Any], folder: Path, telling: int | None) -> Course:
 
 
 def killed_fit(fit: Callable[[int], Course], steps: int, rng: np.random.Generator) -> bool:
-    """Start a fit in a copy of this process, and kill it at a random moment of a random step; false if it ended."""
+    """Fit in a fork of this process and kill it at a random moment of a random step; return False if it ended."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -118,7 +118,7 @@ def killed_fit(fit: Callable[[int], Course], steps: int, rng: np.random.Generato
         os._exit(0)
     os.close(writing)
     started = time.monotonic()
-    # A resumed fit has fewer steps left than it is listened for here; it may then end before.
+    # A resumed fit may have fewer steps left than this, and end before.
     for _ in range(int(rng.integers(0, steps - 1))):
         if not os.read(reading, 1):
             break
@@ -144,6 +144,6 @@ def _of_folder(folder: Path) -> str:
 
 
 def _of_chance() -> str:
-    """Of the generators that the whole process shares; training draws from none of them."""
+    """Return digests of the global random generators, which training must not use."""
     numpy_state = repr(np.random.get_state())  # noqa: NPY002 - the shared one is meant
     return hashlib.sha256(torch.get_rng_state().numpy().tobytes() + numpy_state.encode()).hexdigest()

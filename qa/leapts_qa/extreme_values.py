@@ -1,4 +1,4 @@
-"""Values at the ends of what a number can be, and training that runs away: numbers come out, or an error says why."""
+"""Values at the limits of floating point, and diverging training: finite forecasts, or an error with the reason."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +46,7 @@ def _spiked(values: Floats, rng: np.random.Generator, count: int) -> Floats:
 
 
 def run_values(unit: str, folder: Path, *, cases: int = CASES_A_UNIT) -> Outcome:  # noqa: ARG001
-    """Fit on such values and forecast from them, with a model fitted on others and with the one fitted on them."""
+    """Fit and forecast extreme values, with a model fitted on others and with one fitted on them."""
     outcome = Outcome()
     ordinary = {name: forecaster(model={**TINY, "normalization": name}).fit(waves()) for name in _NORMALIZATIONS}
     for number in range(cases):
@@ -60,7 +60,7 @@ def run_values(unit: str, folder: Path, *, cases: int = CASES_A_UNIT) -> Outcome
 
 
 def made_up(rng: np.random.Generator) -> tuple[pd.DataFrame, str]:
-    """Two series, each of some shape and of any size that a number can have."""
+    """Generate two series of random shape and magnitude."""
     values, names = [], []
     for _ in range(2):
         shape = str(rng.choice(list(_SHAPES)))
@@ -73,7 +73,7 @@ def made_up(rng: np.random.Generator) -> tuple[pd.DataFrame, str]:
 
 
 def judge(what: str, act: Callable[[], pd.DataFrame], outcome: Outcome) -> None:
-    """Numbers, or an error of one line that is meant."""
+    """Check for numbers, or one of our errors in one line."""
     try:
         forecast = act()
     except LeapTSError as error:
@@ -92,7 +92,7 @@ def judge(what: str, act: Callable[[], pd.DataFrame], outcome: Outcome) -> None:
 
 
 def run_divergence(unit: str, folder: Path, *, cases: int = CASES_A_UNIT) -> Outcome:
-    """Train at learning rates that no training can bear."""
+    """Train at learning rates that make training diverge."""
     outcome = Outcome()
     for number in range(cases):
         rng = np.random.default_rng([int(unit.split()[1]), number])
@@ -118,7 +118,7 @@ def run_divergence(unit: str, folder: Path, *, cases: int = CASES_A_UNIT) -> Out
 
 
 def diverging(model: LeapTS, folder: Path) -> tuple[str, str]:
-    """Fit; what is wrong with how it ended, if anything, and how it ended."""
+    """Fit, and return what is wrong with its end, if anything, and how it ended."""
     end = "training finished"
     try:
         model.fit(waves(), checkpoint_dir=folder)
@@ -142,7 +142,7 @@ def diverging(model: LeapTS, folder: Path) -> tuple[str, str]:
 
 
 def _last_good(fitted: Predictor, folder: Path) -> dict[str, torch.Tensor]:
-    """The weights that the state of training says are worth keeping; before there is any, those of the start."""
+    """Return the weights to keep according to the training state; before the first check, the initial ones."""
     if not (folder / FILE_NAME).exists():
         return build_model(fitted.config, seed=fitted.training.random_seed, clusters=fitted.clusters).state_dict()
     state = safetensors.torch.load((folder / FILE_NAME).read_bytes())

@@ -1,4 +1,4 @@
-"""Running something in a copy of this process, so that it may hang, crash or be killed, and cost nothing to start."""
+"""Run a function in a fork of this process, so that it may hang, crash or be killed."""
 
 import json
 import os
@@ -15,15 +15,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Ended:
-    """How a copy ended.
+    """The end of a fork.
 
     Attributes:
-        value: What the function gave back, if it came to its end.
-        signal: What killed it, if anything did.
-        error: What it raised, with the way there, if it did.
-        hung: Whether it was still going when its time was over.
-        cpu: Seconds of processor time it took.
-        megabytes: How much memory it took beyond what it started with, at the most.
+        value: The return value, if there is one.
+        signal: The signal that killed it, if any.
+        error: The traceback, if it raised.
+        hung: Whether it exceeded its time.
+        cpu: Seconds of processor time.
+        megabytes: Peak memory above that at its start.
     """
 
     value: Any = None
@@ -35,7 +35,7 @@ class Ended:
 
 
 def in_fork(function: Callable[[], Any], *, seconds: float = 60.0) -> Ended:
-    """Call a function in a copy of this process; what it returns must be JSON."""
+    """Call a function in a fork of this process; its result must be JSON."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -57,7 +57,7 @@ def in_fork(function: Callable[[], Any], *, seconds: float = 60.0) -> Ended:
 
 
 def _report(function: Callable[[], Any], writing: int) -> None:
-    """In the copy: call, tell, and leave without any of the original's cleaning up."""
+    """Call the function in the fork, report, and exit without cleanup of the parent's resources."""
     before, cpu = resident(), time.process_time()
     try:
         found: dict[str, Any] = {"value": function()}
@@ -80,7 +80,7 @@ def _read_all(descriptor: int, seconds: float) -> tuple[bytes, bool]:
 
 
 def resident() -> float:
-    """How many megabytes this process holds."""
+    """Return the resident memory of this process in megabytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
 

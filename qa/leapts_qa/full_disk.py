@@ -1,4 +1,4 @@
-"""Disks that are really full or read-only, and folders of somebody else: small file systems only the writer sees."""
+"""Full and read-only disks, and folders of other users, in small file systems that only the writer sees."""
 
 import contextlib
 import ctypes
@@ -24,7 +24,7 @@ _ROOM = 2_000_000
 
 
 def run(unit: str, folder: Path) -> Outcome:
-    """Write where nothing can be written any more."""
+    """Write where nothing can be written."""
     name, _, place = unit.partition(" ")
     outcome = Outcome()
     (folder / "disk").mkdir()
@@ -41,7 +41,7 @@ def run(unit: str, folder: Path) -> Outcome:
 
 
 def _operation(name: str, folder: Path, place: str) -> list[tuple[str, str]]:
-    """One of the writers of the library, in the copy."""
+    """Run one writer of the library in the fork."""
     disk = folder / "disk"
     operation = OPERATIONS[name](FEW)
     _mount(disk)
@@ -67,7 +67,7 @@ def _changed(operation: Operation, place: Path, before: str) -> str:
 
 
 def _commands(folder: Path, place: str) -> list[tuple[str, str]]:
-    """The commands that write, in the copy."""
+    """Run the commands that write in the fork."""
     disk, data = folder / "disk", str(folder / "waves.csv")
     _mount(disk)
     few = ["--horizon", "3", "--input-size", "6", "--max-steps", "2"]
@@ -95,7 +95,7 @@ def _commands(folder: Path, place: str) -> list[tuple[str, str]]:
 
 
 def said(arguments: list[str]) -> tuple[int, str, str]:
-    """Run a command; its code, and what it wrote to standard output and error."""
+    """Run a command; return its exit code, standard output and standard error."""
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
         code = command_line(arguments)
     sys.stdout.flush()
@@ -107,7 +107,7 @@ def _contents(disk: Path) -> dict[str, Any]:
 
 
 def _mount(disk: Path) -> None:
-    """A small file system that only this process can see."""
+    """Mount a small file system that only this process can see."""
     _call("unshare", _NEW_NAMESPACE)
     _call("mount", b"none", b"/", None, _PRIVATE | _RECURSIVE, None)
     _call("mount", b"tmpfs", os.fsencode(disk), b"tmpfs", 0, f"size={_ROOM}".encode())

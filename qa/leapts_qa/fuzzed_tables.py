@@ -1,4 +1,4 @@
-"""Tables made up for requests: as they should be, with cells that are anything, and no tables at all."""
+"""Fuzzed tables for requests: valid ones, ones with arbitrary cells, and arbitrary text."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ _COLUMNS = ("unique_id", "ds", "y")
 
 
 def tables() -> "st.SearchStrategy[bytes]":
-    """What a caller may send as CSV."""
+    """Generate CSV bodies of requests."""
     names = st.just(["a", "b"]) | st.lists(st.text(max_size=8), max_size=3)
     days = st.just(date(2024, 1, 1)) | st.dates()
     lengths = st.sampled_from([3 * LOOKBACK, LOOKBACK, LOOKBACK - 1, 1, 0])
@@ -23,14 +23,14 @@ def tables() -> "st.SearchStrategy[bytes]":
 
 
 def table(names: list[str], day: date, length: int, scale: float, cells: list[tuple[int, str]]) -> bytes:
-    """Series of so many days from one on, and some of their cells, or of the head's, replaced.
+    """Create a table of daily series with some cells replaced.
 
     Args:
-        names: Of the series.
-        day: The first.
-        length: How many there are.
-        scale: What each day adds to the value.
-        cells: Where, counted from the first of the head, and what to write there instead.
+        names: The names of the series.
+        day: The first day.
+        length: Number of days.
+        scale: Increment of the value per day.
+        cells: Positions, counted from the first cell of the header, and their new content.
     """
     stamps = (np.datetime64(day) + np.arange(length)).astype(str)
     rows = [(name, stamp, scale * step) for name in names for step, stamp in enumerate(stamps)]

@@ -1,4 +1,4 @@
-"""Names of suites and results that earlier versions wrote, and their names of today."""
+"""Names of suites and results in earlier versions, and their current names."""
 
 from leapts_bench.results import Line
 
@@ -102,7 +102,7 @@ FIGURES_BEFORE = {
 
 
 def as_now(line: Line) -> Line:
-    """Translate a result line to the names of today; a line of today is returned as it is."""
+    """Translate a result line to current names; a current line is returned unchanged."""
     if "suite" in line:
         return line
     now = {name: value for name, value in line.items() if name != "campaign"}

@@ -1,4 +1,4 @@
-"""Names that try to be more: through every place where a name comes out again, it must come out as a name."""
+"""Injection by names: wherever a name is shown or written, it must remain a name."""
 
 import csv
 import io
@@ -26,12 +26,12 @@ Unit = Callable[[Sequence[str], Path, Outcome], None]
 
 
 def run(unit: str, folder: Path, *, every: int = 1) -> Outcome:
-    """All payloads, or one of so many, through one place.
+    """Pass all payloads, or one of every few, through one output.
 
     Args:
-        unit: The place.
-        folder: To work in.
-        every: Leave out all but one of so many.
+        unit: The output.
+        folder: A folder to work in.
+        every: Use one of this many payloads.
     """
     outcome = Outcome()
     _UNITS[unit](PAYLOADS[::every], folder, outcome)
@@ -39,11 +39,11 @@ def run(unit: str, folder: Path, *, every: int = 1) -> Outcome:
 
 
 def _tables(payloads: Sequence[str], _: Path, outcome: Outcome) -> None:
-    """CSV gives every name back; with safe cells, none of its text is a formula and its numbers are what they were."""
+    """Check that CSV preserves names, and that escaped cells are no formulas while numbers stay unchanged."""
     for name in payloads:
         frame = pd.DataFrame({name: [name, "other"], "y": [-1.5, 2.0]})
         read = read_csv_text(csv_bytes(frame), id_col=name)
-        # Blanks around the names of columns are taken off.
+        # Spaces around column names are removed.
         if read.columns != [name.strip(), "y"] or read.frame.get_column(name.strip()).to_list() != [name, "other"]:
             outcome.fail(f"{name!r:.60} does not come back: {read.frame!r:.100}")
             continue
@@ -57,12 +57,12 @@ def _tables(payloads: Sequence[str], _: Path, outcome: Outcome) -> None:
             outcome.count("same name read back, no formula with escape_formulas")
 
 
-# What the makers of spreadsheets and of advice about them say is computed, wide signs and leading blanks included.
+# Prefixes that spreadsheets evaluate according to their documentation, with full-width signs and leading spaces.
 _COMPUTED = re.compile(r"[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 
 
 def _labels(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
-    """Every model's name comes back from the labels, and no line but those there should be is there."""
+    """Check that labels preserve the names of models and add no lines."""
     forecaster().fit(waves()).save(folder / "model")
     names = [*payloads, "\udc80 without UTF-8", '\udc80"']
     with served(under_many_names(folder / "model", names)) as address, httpx.Client(base_url=address) as client:
@@ -85,7 +85,7 @@ _LABEL = re.compile(r'([a-z]+)="((?:[^"\\\n]|\\["\\n])*)"')
 
 
 def samples(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Metrics as Prometheus reads them, to the letter: a line it would not take is an error here, too."""
+    """Parse metrics strictly in the format of Prometheus."""
     for line in text.removesuffix("\n").split("\n"):
         if line.startswith(("# HELP ", "# TYPE ")):
             continue
@@ -101,14 +101,14 @@ _UNESCAPED = {"n": "\n", "\\": "\\", '"': '"'}
 
 
 class _Treacherous(ModelRegistry):
-    """Fails at every request in the words of whoever asked."""
+    """Fails at every request with a message that contains the request."""
 
     def find(self, name: str | None) -> Served:
         raise RuntimeError(name)
 
 
 def _logs(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
-    """Whatever callers and folders are called, the server says it in one line that commands nothing."""
+    """Check that logs show hostile names in one line without control sequences."""
     forecaster().fit(waves()).save(folder / "model")
     damaged = [folder / as_file(name) for name in payloads]
     for path in damaged:
@@ -136,14 +136,14 @@ def _logs(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
 
 
 def _figures(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
-    """Pictures show the name, hold nothing that acts, and are drawn at all."""
+    """Check that figures show the name and contain nothing active."""
     model = forecaster().fit(waves())
     for name in payloads:
         history = waves((name,), 24)
         forecast, trace = model.predict(history, return_trace=True)
         write_forecast_plot(history, forecast, trace, name, folder / "figure.svg")
         drawn = ET.parse(folder / "figure.svg").getroot()
-        # Matplotlib itself writes `use`, `style` and links between the parts of one file.
+        # Matplotlib writes `use`, `style` and internal links.
         acting = [node.tag for node in drawn.iter() if node.tag.rpartition("}")[2] in _ACTING]
         if acting:
             outcome.fail(f"{name!r:.60}: {acting[:3]}")

@@ -1,4 +1,4 @@
-"""Names that try to command the terminal, or to lead elsewhere, through the command line."""
+"""Names with terminal control sequences or path tricks, through the command line."""
 
 import contextlib
 import io
@@ -23,7 +23,7 @@ _FIT = ("--horizon", H, "--input-size", LOOKBACK, "--max-steps", 1, "--val-size"
 
 
 class _Terminal(io.TextIOWrapper):
-    """A stream that says it is a terminal, and keeps what it is sent."""
+    """A stream that claims to be a terminal, and stores its input."""
 
     def __init__(self) -> None:
         super().__init__(io.BytesIO(), encoding="utf-8", errors="backslashreplace", newline="")
@@ -33,7 +33,7 @@ class _Terminal(io.TextIOWrapper):
 
     @property
     def sent(self) -> str:
-        """All of it."""
+        """Return all text."""
         self.flush()
         buffer = self.buffer
         assert isinstance(buffer, io.BytesIO)
@@ -42,7 +42,7 @@ class _Terminal(io.TextIOWrapper):
 
 @dataclass(frozen=True)
 class Shown:
-    """What a command showed at a terminal."""
+    """The output of a command at a terminal."""
 
     code: int
     out: str
@@ -50,12 +50,12 @@ class Shown:
 
     @property
     def obeyed(self) -> str:
-        """What a terminal would do more with than show; lines may end."""
+        """Return the control sequences that a terminal would execute, except line ends."""
         return "".join(one for one in self.out + self.err if not one.isprintable() and one != "\n")
 
 
 def at_terminal(*arguments: object) -> Shown:
-    """Run a command at a terminal without colours or movements of its own."""
+    """Run a command at a terminal without colors or cursor movements."""
     out, err = _Terminal(), _Terminal()
     plain = patch.dict(os.environ, {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"})
     with plain, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -64,7 +64,7 @@ def at_terminal(*arguments: object) -> Shown:
 
 
 def terminal(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
-    """As names of series in tables, CSV and JSON, as names of columns, and as arguments of all kinds."""
+    """Use payloads as names of series in tables, CSV and JSON, as column names, and as arguments."""
     model = folder / "model"
     forecaster().fit(waves()).save(model)
     for start in range(0, len(payloads), _SHOWN_AT_ONCE):
@@ -94,7 +94,7 @@ def terminal(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
 
 
 def _shown(names: tuple[str, ...], folder: Path, outcome: Outcome) -> None:
-    """Their forecasts as a table, as CSV and as JSON; JSON gives the names back."""
+    """Show forecasts as a table, as CSV and as JSON, which preserves the names."""
     names = series_names(names)
     data = folder / "names.csv"
     data.write_bytes(csv_bytes(waves(names, 12)))
@@ -124,7 +124,7 @@ def _judge(name: str, shown: Sequence[Shown], outcome: Outcome) -> None:
 
 
 def file_names(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
-    """As names of data, models, forecasts, traces and reports: each is written where it was asked for, or refused."""
+    """Use payloads as names of data, models, forecasts, traces and reports: each is written to its path, or refused."""
     (folder / "good.csv").write_bytes(csv_bytes(waves()))
     for number, payload in enumerate(payloads):
         place = folder / str(number)

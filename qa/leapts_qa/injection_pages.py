@@ -1,4 +1,4 @@
-"""Names that try to act in a browser: in the report, as its title, and on the server's page."""
+"""Names that try to act in a browser: in the report, as its title, and on the page of the server."""
 
 import csv
 import io
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SERIES_AT_ONCE = 25
 
-# Elements that load or act and that no page of ours has, and handlers written into the page.
+# Active elements that our pages do not have, and inline event handlers.
 _STRANGE = """() => [
   ...document.querySelectorAll("img, iframe:not(#view), object, embed, base, audio, video, form[action], image, use"),
   ...document.querySelectorAll("link:not([href='data:,']), meta[http-equiv=refresh], a[href^='javascript:']"),
@@ -30,7 +30,7 @@ _STRANGE = """() => [
 ].map((node) => node.outerHTML.slice(0, 80))"""
 
 
-# The page reads a file in its own time: then its last column is shown, or what is wrong with it.
+# The page reads a file asynchronously, then shows its last column or an error.
 _HAS_HEAD = """([file, mark]) => document.getElementById("file-name").textContent === file &&
   (!document.getElementById("problem").hidden ||
    [...document.querySelectorAll("#preview th")].at(-1)?.textContent === mark)"""
@@ -38,7 +38,7 @@ _HAS_HEAD = """([file, mark]) => document.getElementById("file-name").textConten
 
 @contextmanager
 def browser() -> "Iterator[Browser]":
-    """The system's Chromium; root, as in containers, has no sandbox."""
+    """Start the system's Chromium; root, as in containers, cannot use the sandbox."""
     from playwright.sync_api import sync_playwright
 
     executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -51,7 +51,7 @@ def browser() -> "Iterator[Browser]":
 
 
 class Watched:
-    """A page whose every complaint, dialog and request to elsewhere is remembered."""
+    """A page that records console messages, dialogs and foreign requests."""
 
     def __init__(self, browser: "Browser", home: str) -> None:
         self.complaints: list[str] = []
@@ -66,7 +66,7 @@ class Watched:
             self.complaints.append(f"asked for {url}")
 
     def strange(self, frame: "Page | Frame", scripts: int) -> list[str]:
-        """What is there or has happened that should not; forgotten afterwards."""
+        """Return unexpected elements and events since the last call."""
         found = [*self.complaints, *map(str, frame.evaluate(_STRANGE))]
         self.complaints.clear()
         if frame.evaluate("document.scripts.length") != scripts or frame.evaluate("'leaked' in window"):
@@ -75,7 +75,7 @@ class Watched:
 
 
 def report(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
-    """As names of series: each is shown to the letter, and nothing happens."""
+    """Use payloads as names of series: each is shown literally, and nothing happens."""
     payloads = series_names(payloads)
     data = waves(payloads, 24)
     target = write_report(forecaster().fit(data), data, folder / "report.html", cutoffs=1)
@@ -87,7 +87,7 @@ def report(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
 
 
 def _walk(watched: Watched, frame: "Page | Frame", names: Sequence[str], outcome: Outcome) -> None:
-    """From series to series by keyboard, in whatever order they are."""
+    """Walk from series to series by keyboard, in any order."""
     left = list(names)
     for number in range(len(names)):
         if number:
@@ -104,7 +104,7 @@ def _walk(watched: Watched, frame: "Page | Frame", names: Sequence[str], outcome
 
 
 def titles(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
-    """As the title of a report."""
+    """Use payloads as the title of a report."""
     data = waves(("a",), 24)
     model = forecaster().fit(data)
     target = folder / "report.html"
@@ -114,7 +114,7 @@ def titles(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
             write_report(model, data, target, title=title, cutoffs=1)
             watched.page.goto(target.as_uri())
             watched.page.wait_for_selector("#chart svg", timeout=10_000)
-            # What a page is read from has one kind of line end.
+            # HTML normalizes line ends.
             wanted = title.replace("\r\n", "\n").replace("\r", "\n")
             shown, strange = watched.page.text_content("h1"), watched.strange(watched.page, scripts=2)
             if shown != wanted or strange:
@@ -124,10 +124,10 @@ def titles(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
 
 
 def page(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
-    """As names of models, of files, of columns and of series on the server's page, and in what is downloaded there."""
+    """Use payloads as names of models, files, columns and series on the page of the server, and in downloads."""
     data = waves()
     forecaster().fit(data).save(folder / "model")
-    # What is sent as a query is text in UTF-8, and a header is one line.
+    # A query is UTF-8 text, and a header is one line.
     names = [name for name in payloads if len(name) < 1000]
     with served(under_many_names(folder / "model", ["plain", *names])) as address, browser() as chromium:
         watched = Watched(chromium, address)
@@ -143,7 +143,7 @@ def page(payloads: Sequence[str], folder: Path, outcome: Outcome) -> None:
 
 
 def _upload(watched: Watched, file: Path, frame: pd.DataFrame, column: str, outcome: Outcome) -> None:
-    """The page shows what the file and its columns are called."""
+    """Check that the page shows the names of the file and its columns."""
     mark = f"y{outcome.cases}"
     file.write_bytes(csv_bytes(frame.rename(columns={"unique_id": column, "y": mark})))
     shown = watched.page
@@ -151,7 +151,7 @@ def _upload(watched: Watched, file: Path, frame: pd.DataFrame, column: str, outc
     shown.wait_for_function(_HAS_HEAD, arg=[file.name, mark])
     head = shown.locator("#preview th").first.text_content() or ""
     strange = watched.strange(shown, scripts=1)
-    # The preview is made line by line, and takes blanks off.
+    # The preview is made line by line, and removes surrounding spaces.
     if strange or ("\n" not in column and "\r" not in column and head.split() != column.strip("\ufeff").split()):
         outcome.fail(f"{column!r:.60} as a file and a column: shown as {head!r:.60}, {strange[:3]}")
     else:

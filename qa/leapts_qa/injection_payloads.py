@@ -1,6 +1,6 @@
-"""Names that try to be more than names: two hundred of them, for series, columns, files and models.
+"""Two hundred hostile names for series, columns, files and models.
 
-Whatever a browser would run sets `leaked`, or asks for something at a host that does not exist, so that it is noticed.
+Code that a browser would run sets `leaked` or sends a request to a host that does not exist, so that it is detected.
 """
 
 from collections.abc import Sequence
@@ -225,11 +225,11 @@ PAYLOADS: tuple[str, ...] = (*_TAGS, *_ATTRIBUTES_AND_SCRIPTS, *_TERMINAL, *_FOR
 
 
 def as_file(payload: str) -> str:
-    """The payload as what a file may be called: without separators of paths, and not too long."""
+    """Convert a payload to a file name: without path separators, and not too long."""
     name = payload.replace("/", "\u2215").encode()[:200].decode(errors="ignore")
     return f"{name}_" if name.strip(".") == "" else name
 
 
 def series_names(payloads: Sequence[str]) -> tuple[str, ...]:
-    """Keep one payload of those that look alike: a table that holds several is refused."""
+    """Keep one of several payloads that look alike, since a table with several is refused."""
     return tuple({visible_name(payload): payload.rstrip() for payload in payloads}.values())

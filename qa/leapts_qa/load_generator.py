@@ -1,7 +1,7 @@
-"""Callers that ask at their own pace, whether or not they were answered, as the many callers of a server do.
+"""An open-loop load generator: clients send at their own rate, independently of responses.
 
-A load generator that waits for an answer before it asks again slows down together with the server, and never sees how
-long callers would have waited. These come when they come.
+A closed-loop generator waits for a response before the next request, slows down with the server, and so hides how long
+clients would have waited.
 """
 
 import asyncio
@@ -13,18 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-GONE = 0  # the status of a connection that was closed without an answer
+GONE = 0  # status of a connection that was closed without a response
 _HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) .*?content-length: (\d+)\r\n.*?\r\n\r\n", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a caller got.
+    """The response to a client.
 
     Attributes:
-        status: Of the answer; `GONE` when there was none.
-        seconds: From asking to the whole answer, a new connection included.
-        content: The whole answer.
+        status: The status code; `GONE` without a response.
+        seconds: From the request to the complete response, with the time to connect.
+        content: The complete response.
     """
 
     status: int
@@ -33,7 +33,7 @@ class Answer:
 
 
 def request(path: str, body: bytes, *headers: str, media_type: str = "application/json") -> bytes:
-    """A request as it goes over the wire."""
+    """Encode a request."""
     lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Type: {media_type}"]
     lines += [f"Content-Length: {len(body)}", *headers]
     return "\r\n".join([*lines, "", ""]).encode() + body
@@ -49,11 +49,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be used again."""
+        """Check whether it can be used again."""
         return self._transport is not None and not self._transport.is_closing()
 
     async def ask(self, content: bytes) -> tuple[int, bytes]:
-        """Ask, and wait for the whole answer."""
+        """Send a request, and wait for the complete response."""
         assert self._transport is not None
         self._content = b""
         self._answered = asyncio.get_running_loop().create_future()
@@ -61,24 +61,24 @@ class Connection(asyncio.Protocol):
         return await self._answered, self._content
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connection."""
         if self._transport is not None:
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is open."""
+        """Store the transport of a new connection."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """A part of an answer."""
+        """Add a part of a response."""
         self._content += data
         head = _HEAD.match(self._content)
         if head is not None and len(self._content) >= head.end() + int(head[2]):
             self._settle(int(head[1]))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """It is closed; who still waits has waited in vain."""
+        """Resolve a pending request without a response."""
         self._settle(GONE)
 
     def _settle(self, status: int) -> None:
@@ -87,20 +87,20 @@ class Connection(asyncio.Protocol):
 
 
 async def connected(port: int) -> Connection:
-    """A new connection to this computer."""
+    """Open a connection to this machine."""
     _, connection = await asyncio.get_running_loop().create_connection(Connection, "127.0.0.1", port)
     return connection
 
 
 async def arriving(port: int, content: bytes, *, rate: float, seconds: float, seed: int) -> list[Answer]:
-    """Requests that come by chance, so many a second, over as many connections as they need."""
+    """Send requests at random times with a given rate, over as many connections as needed."""
     idle: deque[Connection] = deque()
     dues = np.cumsum(np.random.default_rng(seed).exponential(1 / rate, max(1, round(rate * seconds))))
     started = time.perf_counter()
     asked: list[asyncio.Task[Answer]] = []
     for due in dues.tolist():
         pause = started + due - time.perf_counter()
-        if pause > 0 or not len(asked) % 10:  # who is late hurries, but lets answers come in between
+        if pause > 0 or not len(asked) % 10:  # when late, send at once, but let responses be processed
             await asyncio.sleep(max(0.0, pause))
         asked.append(asyncio.create_task(_asked(port, idle, content)))
     answers = await asyncio.gather(*asked)
@@ -127,7 +127,7 @@ async def _asked(port: int, idle: "deque[Connection]", content: bytes) -> Answer
 
 
 async def in_turns(port: int, content: bytes, *, callers: int, until: float) -> list[Answer]:
-    """Callers that each wait for their answer before they ask again, until a time or until the server is gone."""
+    """Run clients that wait for each response, until a time or until the server is gone."""
 
     async def calling() -> list[Answer]:
         try:
@@ -146,5 +146,5 @@ async def in_turns(port: int, content: bytes, *, callers: int, until: float) -> 
 
 
 def percentile(answers: Sequence[Answer], share: float) -> float:
-    """Of the times, in milliseconds."""
+    """Return a percentile of the times, in milliseconds."""
     return float(np.percentile([answer.seconds for answer in answers], share)) * 1000

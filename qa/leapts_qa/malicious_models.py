@@ -1,8 +1,8 @@
-"""Model folders made to do harm: digests are right, all the rest is not.
+"""Malicious model folders with correct digests.
 
-The digests of a folder tell damage, not intent, so every forgery here carries the right ones. Each is read in a copy of
-this process under an audit hook: nothing may be imported, run, opened for writing or connected to, and what is refused
-is refused at once, in little memory.
+Digests detect damage, not intent, so every forgery here has correct ones. Each is read in a fork of this process under
+an audit hook: nothing may be imported, run, opened for writing or connected to, and a refusal must be fast and use
+little memory.
 """
 
 import copy
@@ -56,7 +56,7 @@ _NASTY: tuple[Any, ...] = (
     {"kind": "os.system", "py/object": "os.system"},
 )
 
-# Names of zones that lead elsewhere: to a file, to a module, to nothing.
+# Timezone names that refer to a file, to a module, or to nothing.
 _ZONES = (
     *("dateutil//etc/passwd", "dateutil/Europe/Berlin", "/etc/passwd", "/usr/share/zoneinfo/UTC", "tzlocal()"),
     *("../../../etc/passwd", "Europe/../../passwd", "Europe", "Europe/Nowhere", "os", "antigravity", "zones", "tzdata"),
@@ -65,10 +65,10 @@ _ZONES = (
 
 
 def run(unit: str, folder: Path) -> Outcome:
-    """Make every forgery of a unit, and read it."""
+    """Create every forgery of a unit, and read it."""
     good = folder / "good"
     forecaster().fit(waves()).save(good)
-    LeapTS.load(good).predict(level=[80])  # whatever is imported once, is now
+    LeapTS.load(good).predict(level=[80])  # import everything first
     outcome = Outcome()
     for number, (name, harm) in enumerate(_cases(unit, good)):
         target = folder / str(number)
@@ -81,7 +81,7 @@ def run(unit: str, folder: Path) -> Outcome:
 
 
 def judge(name: str, target: Path, outcome: Outcome) -> None:
-    """Read one folder; it is refused, or forecasts numbers."""
+    """Read one folder; it must be refused, or forecast numbers."""
     ended = in_fork(partial(_attempt, target), seconds=20)
     if ended.hung or ended.signal:
         outcome.fail(f"{name}: {'hung' if ended.hung else f'killed by signal {ended.signal}'}")
@@ -125,12 +125,12 @@ def _attempt(target: Path) -> dict[str, Any]:
 def _watch(events: list[str], event: str, arguments: tuple[Any, ...]) -> None:
     writes = event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")
     if (writes or event.startswith(_HARMFUL)) and not _checks_shapes():
-        # Where this environment happens to be is nobody's business.
+        # Remove the path of this environment.
         events.append(f"{event} {arguments!r}".replace(f"{sys.prefix}/", "")[:100])
 
 
 def _checks_shapes() -> bool:
-    """Whether this comes from the checks of shapes, which compile as they go, and which the tests alone turn on."""
+    """Check whether an event comes from shape checks, which compile code and are enabled in tests only."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and not frame.f_globals.get("__name__", "").startswith("jaxtyping"):
         frame = frame.f_back
@@ -158,7 +158,7 @@ _LEFT_OUT = object()
 
 
 def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The way to every value within JSON, and to everything that holds others."""
+    """List the paths of all values and containers in JSON."""
     if path:
         yield path
     inside = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
@@ -167,7 +167,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:
-    """Put a configuration in place with the right digests, laid out as `save` does."""
+    """Write a configuration with correct digests, in the format of `save`."""
     config = {name: value for name, value in config.items() if name not in ("sha256", "weights_sha256")}
     config["weights_sha256"] = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
     config["sha256"] = _digest(config)

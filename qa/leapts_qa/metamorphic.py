@@ -1,9 +1,9 @@
-"""Laws tried on examples that hypothesis makes up: what a change of the data must do to the forecast.
+"""Metamorphic tests: a change of the data must have a known effect on the forecast.
 
-The laws of `predict` are tried on models that are fitted once, the laws of `fit` on tiny models fitted for each.
-A law that is not here does not hold, for a reason: a fit on series in another order, or with further ones, meets its
-windows in another order; a window that moves by less than a few thousandths of the deviation of the fit is taken for
-constant; and a model without normalisation knows the levels it was fitted on.
+Relations of `predict` are tested on models that are fitted once, relations of `fit` on tiny models fitted for each
+example. Relations that are missing here do not hold: a fit on series in another order, or with more series, sees its
+windows in another order; a window that varies by less than a few thousandths of the standard deviation of the fit
+counts as constant; and a model without normalization depends on the levels it was fitted on.
 """
 
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ from leapts_qa.samples import LOOKBACK, TINY, forecaster
 PREDICTIONS, FITS = 500, 100  # examples of each unit
 UNITS = (*(f"predict seed {seed}" for seed in range(19)), *(f"fit seed {seed}" for seed in range(5)))
 NAMES = ("a", "b", "x1", "x2", "x10")  # in their natural order
-JOINT = "D"  # the model of days mixes its series
-TOLERANCE = 1e-5  # of the mean deviation of a series' look-back
+JOINT = "D"  # the daily model is multivariate
+TOLERANCE = 1e-5  # of the mean standard deviation of a series' look-back
 
-# What the models are fitted on; those that mix series need exactly theirs.
+# Training series of the models; a multivariate model needs exactly these.
 KINDS: dict[str, dict[str, Any]] = {
     "h": {},
     "MS": {"model": {**TINY, "normalization": "last"}},
@@ -37,13 +37,13 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Example:
-    """Data, and what is done to them.
+    """Data and the change applied to them.
 
     Attributes:
-        law: Which law.
-        freq: The data's frequency, and with it the model.
-        lengths: How many steps each series has; those that a model mixes share the first.
-        seed: Decides the values, and all that is left to chance in the law.
+        law: The relation.
+        freq: The frequency of the data, which selects the model.
+        lengths: The length of each series; series of a multivariate model share the first.
+        seed: The seed of the values and of random choices in the relation.
     """
 
     law: str
@@ -52,7 +52,7 @@ class Example:
     seed: int
 
     def frame(self) -> pd.DataFrame:
-        """The data before the change: waves, walks, counts and noise, some with names the models know."""
+        """Create the data before the change: waves, walks, counts and noise, some with names the models know."""
         rng = np.random.default_rng(self.seed)
         is_multivariate = self.freq == JOINT
         names = ["a", "b", "c"] if is_multivariate else rng.permutation(NAMES)
@@ -66,11 +66,11 @@ class Example:
 
 
 class BrokenLawError(AssertionError):
-    """A forecast that is not what the law says."""
+    """A forecast violates its relation."""
 
 
 def run(unit: str, folder: Path, *, examples: int | None = None) -> Outcome:  # noqa: ARG001
-    """Try the laws of predict or of fit on some hundred examples, or so many."""
+    """Test the relations of predict or of fit on a number of examples."""
     from leapts_qa.metamorphic_search import tried
 
     what, _, seed = unit.partition(" seed ")
@@ -80,7 +80,7 @@ def run(unit: str, folder: Path, *, examples: int | None = None) -> Outcome:  # 
 
 
 def check_predict(example: Example) -> float:
-    """Hold one law of `predict` to one example; returns how far off the forecast was, in deviations."""
+    """Test a relation of `predict` on an example; return the difference in standard deviations."""
     model, frame = fitted(example.freq), example.frame()
     change = PREDICT[example.law](frame, example.freq, np.random.default_rng([example.seed, 1]))
     if example.freq == JOINT and example.law in APART_ALONE:
@@ -93,7 +93,7 @@ def check_predict(example: Example) -> float:
 
 
 def check_fit(example: Example) -> float:
-    """Hold one law of `fit` to one example."""
+    """Test a relation of `fit` on an example."""
     frame = example.frame()
     change = FIT[example.law](frame, example.freq, np.random.default_rng([example.seed, 1]))
     before, after = (_fit(example.freq, data).predict(level=[50]) for data in (frame, change.given))
@@ -101,15 +101,15 @@ def check_fit(example: Example) -> float:
 
 
 def compare(found: pd.DataFrame, before: pd.DataFrame, change: Change) -> float:
-    """The largest difference between two forecasts, in deviations of each series' look-back.
+    """Return the largest difference between two forecasts, in standard deviations of each series' look-back.
 
     Args:
-        found: From the data after the change.
-        before: From those before.
-        change: What was done.
+        found: The forecast of the changed data.
+        before: The forecast of the original data.
+        change: The change.
 
     Raises:
-        BrokenLawError: When it is larger than it may be, or the rows are others.
+        BrokenLawError: When the difference is too large, or the rows differ.
     """
     expected = change.expect(before).sort_values(KEYS, ignore_index=True)
     found = found[~found["unique_id"].isin(change.further)].sort_values(KEYS, ignore_index=True)
@@ -125,14 +125,14 @@ def compare(found: pd.DataFrame, before: pd.DataFrame, change: Change) -> float:
 
 
 def _deviation(values: pd.Series) -> float:
-    """Of the look-back; not of its squares, which may be too small for a number."""
+    """Compute the standard deviation of the look-back without squares, which may underflow."""
     tail = values.to_numpy()[-LOOKBACK:]
     return float(np.abs(tail - tail.mean()).mean())
 
 
 @lru_cache(maxsize=len(KINDS))
 def fitted(freq: str) -> LeapTS:
-    """The model for a frequency."""
+    """Return the model of a frequency."""
     rng = np.random.default_rng(5)
     names = ("a", "b", "c") if freq == JOINT else ("a", "b")
     parts = [
@@ -153,7 +153,7 @@ def _stamps(freq: str, start: int, length: int) -> Any:
 
 
 def _values(rng: np.random.Generator, length: int, kind: str | None = None) -> npt.NDArray[np.float64]:
-    """Made-up values around some level; where no kind is asked for, of any scale up to a thousand."""
+    """Generate values around a level; without a kind, of any scale up to a thousand."""
     time = np.arange(length)
     match kind or str(rng.choice(["waves", "walk", "counts", "noise"])):
         case "waves":

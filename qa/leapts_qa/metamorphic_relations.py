@@ -1,4 +1,4 @@
-"""Changes of data, each with what must become of the forecast."""
+"""Metamorphic relations: changes of the data with their effect on the forecast."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """The data after a change, and what must become of the forecast.
+    """Changed data, and the expected effect on the forecast.
 
     Attributes:
         frame: The data.
-        given: The same in the shape in which the model gets them.
-        expect: The forecast that should come out, from the one before the change.
-        exactly: Whether to the bit.
-        columns: Which columns of the forecast the law is about.
-        further: Series that were not there before, whatever their forecast.
+        given: The same data in the layout passed to the model.
+        expect: Maps the original forecast to the expected one.
+        exactly: Whether the forecast must be equal bit for bit.
+        columns: The columns of the forecast that the relation is about.
+        further: New series, with any forecast.
     """
 
     frame: Frame
@@ -48,7 +48,7 @@ def _turned(frame: Frame, freq: str, rng: np.random.Generator) -> Change:  # noq
 
 
 def _widened(frame: Frame, freq: str, rng: np.random.Generator) -> Change:
-    """One column for each series, in any order, where they share their stamps."""
+    """Use one column for each series, in any order, if they share their timestamps."""
     wide = frame.pivot(index="ds", columns="unique_id", values="y")
     if wide.isna().any(axis=None):
         return _turned(frame, freq, rng)
@@ -57,14 +57,14 @@ def _widened(frame: Frame, freq: str, rng: np.random.Generator) -> Change:
 
 
 def _renamed(frame: Frame, freq: str, rng: np.random.Generator) -> Change:  # noqa: ARG001
-    """The intervals of a series go by its name, so the law is about the forecast alone."""
+    """Rename series; intervals depend on the name, so the relation is about the forecast only."""
     names = frame["unique_id"].unique()
     others = dict(zip(names, rng.choice([f"new {number}" for number in range(20)], len(names), False), strict=True))
     return _same(frame, lambda data: data.assign(unique_id=data["unique_id"].map(others)), ("LeapTS",))
 
 
 def _renamed_in_order(frame: Frame, freq: str, rng: np.random.Generator) -> Change:  # noqa: ARG001
-    """Other names that sort as the old ones did, numbers counting as numbers."""
+    """Rename series without changing their sort order."""
     names = sorted(frame["unique_id"].unique(), key=lambda name: (name[0], int(name[1:] or 0)))
     numbers = np.sort(rng.choice(2000, len(names), replace=False))
     others = {name: f"series {number}" for name, number in zip(names, numbers, strict=True)}
@@ -100,7 +100,7 @@ def _shifted(frame: Frame, freq: str, rng: np.random.Generator) -> Change:
 
 
 def _in_zone(frame: Frame, freq: str, rng: np.random.Generator) -> Change:
-    """Hours are told on other clocks; days and months begin with those of the zone."""
+    """Change the timezone of hourly data; days and months start in local time."""
     zone = str(rng.choice(ZONES))
     if freq == "steps":
         return _shuffled(frame, freq, rng)
@@ -115,7 +115,7 @@ def _in_zone(frame: Frame, freq: str, rng: np.random.Generator) -> Change:
 
 
 def _scaled(frame: Frame, freq: str, rng: np.random.Generator) -> Change:  # noqa: ARG001
-    """Each series by a factor and an offset of its own; a known series keeps the width of its intervals."""
+    """Apply a factor and an offset to each series; a known series keeps the width of its intervals."""
     return _same(frame, _units(frame, rng), ("LeapTS",))
 
 
@@ -131,7 +131,7 @@ def _doubled(frame: Frame, freq: str, rng: np.random.Generator) -> Change:  # no
 
 
 def _units(frame: Frame, rng: np.random.Generator) -> Callable[[Frame], Frame]:
-    """Other units for every series."""
+    """Change the unit of every series."""
     factors = {name: 10 ** rng.uniform(-0.5, 6) for name in frame["unique_id"].unique()}
     offsets = {name: factor * rng.normal() * 10 ** rng.uniform(0, 6) for name, factor in factors.items()}
 
@@ -149,7 +149,7 @@ def _same(
     *,
     exactly: bool = False,
 ) -> Change:
-    """What happens to the data must happen to the forecast."""
+    """Apply the change of the data to the forecast."""
     changed = change(frame)
     return Change(frame=changed, given=changed, expect=change, exactly=exactly, columns=columns)
 

@@ -1,4 +1,4 @@
-"""Where anything listens while each command runs, as the kernel tells it."""
+"""Listening sockets while each command runs, according to the kernel."""
 
 import contextlib
 import importlib.util
@@ -37,7 +37,7 @@ _SECONDS = 300.0
 
 
 def run(unit: str, place: Path) -> Outcome:
-    """Run one command with its defaults, and look all the while.
+    """Run one command with its defaults, and watch its sockets.
 
     Raises:
         ConfigError: When Ray is needed and not installed.
@@ -54,14 +54,14 @@ def run(unit: str, place: Path) -> Outcome:
 
 
 def watched(unit: str, arguments: list[str], place: Path) -> Outcome:
-    """Run Python with these arguments in a folder, and look where anything listens until it ends, or a server does.
+    """Run Python with these arguments, and list listening sockets until it ends or a server is ready.
 
-    Where another program starts LeapTS several times, as torchrun does, that program's own sockets are not looked at.
+    If another program starts LeapTS several times, as torchrun does, the sockets of that program are ignored.
     """
     outcome = Outcome()
     found: set[str] = set()
     looks = 0
-    # Ray's workers give way to all else, and would never come to their end beside other work.
+    # Workers of Ray have a low priority, and would not finish on a busy machine.
     code = str(Path(leapts.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": code, "RAY_worker_niceness": "0"}
     with (
@@ -86,7 +86,7 @@ def watched(unit: str, arguments: list[str], place: Path) -> Outcome:
             process.terminate()
         _end(process)
     judge(unit, found, looks, outcome)
-    # A server may be told to stop before it is ready to be told.
+    # A server may get the signal before it can handle it.
     if process.returncode and not (unit == "serve" and process.returncode == -signal.SIGTERM):
         outcome.fail(f"{unit}: ended with {process.returncode}: {(place / 'said').read_text()[-200:]}")
     if "serve" in arguments and not found:
@@ -95,7 +95,7 @@ def watched(unit: str, arguments: list[str], place: Path) -> Outcome:
 
 
 def judge(unit: str, addresses: set[str], looks: int, outcome: Outcome) -> None:
-    """Only this computer may be able to call."""
+    """Check that only this machine can connect."""
     outcome.most("checks of the open ports", looks)
     wide = sorted(address for address in addresses if address not in _LOOPBACK)
     if wide:
@@ -105,7 +105,7 @@ def judge(unit: str, addresses: set[str], looks: int, outcome: Outcome) -> None:
 
 
 def listening(session: int, *, but: int | None = None) -> set[str]:
-    """The addresses, as the kernel writes them, where a session and what it started listen, one left out."""
+    """List the listening addresses of a session and its child processes, except one."""
     inodes = {inode for process in _processes(session) if process != but for inode in _sockets(process)}
     found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -117,7 +117,7 @@ def listening(session: int, *, but: int | None = None) -> set[str]:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Wait for it, though not for ever, and leave none behind that it started."""
+    """Wait for a process with a limit, and end its child processes."""
     try:
         process.wait(60)
     except subprocess.TimeoutExpired:
@@ -128,7 +128,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _processes(first: int) -> set[int]:
-    """Those of a session and whatever they started, in sessions of their own as well."""
+    """List the processes of a session and their children, also in other sessions."""
     parents: dict[int, int] = {}
     found = set()
     for folder in Path("/proc").iterdir():

@@ -1,4 +1,4 @@
-"""What one unit of a campaign found."""
+"""The result of one unit of a stress suite."""
 
 import re
 from collections import Counter
@@ -7,38 +7,38 @@ from typing import Any
 
 _MOST_SHOWN = 5
 
-# What no answer to a stranger may hold: paths, classes, and the way an error took.
+# Must not be in a response: paths, classes and tracebacks.
 INNARDS = re.compile(r"Traceback|File \"|\.py\b|leapts\.|object at 0x|site-packages|/(?:usr|home|root|tmp|work|proc)/")
 
 
 @dataclass
 class Outcome:
-    """How many cases were tried, how each ended, and which of them broke the law."""
+    """The number of cases by outcome, and the failures."""
 
     ends: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
-    figures: dict[str, float] = field(default_factory=dict)  # the largest of each kind that was seen
+    figures: dict[str, float] = field(default_factory=dict)  # the maximum of each figure
 
     @property
     def cases(self) -> int:
-        """How many were tried."""
+        """Return the number of cases."""
         return self.ends.total()
 
     def count(self, end: str, cases: int = 1) -> None:
-        """Cases that ended as they may."""
+        """Count cases with an allowed outcome."""
         self.ends[end] += cases
 
     def fail(self, message: str) -> None:
-        """A case that ended as it may not."""
+        """Record a failed case."""
         self.ends["failed"] += 1
         self.failures.append(message[:500])
 
     def most(self, name: str, value: float) -> None:
-        """Remember the largest value of a figure."""
+        """Record the maximum of a figure."""
         self.figures[name] = max(value, self.figures.get(name, value))
 
     def to_line(self) -> dict[str, Any]:
-        """For the results file: all counts, and the first of the failures."""
+        """Return a result line: all counts, and the first failures."""
         return {
             "cases": self.cases,
             "ends": dict(sorted(self.ends.items())),

@@ -1,4 +1,4 @@
-"""More requests than a server can serve, and a stop amid load."""
+"""More requests than a server can handle, and a stop under load."""
 
 import asyncio
 import json
@@ -18,24 +18,24 @@ from leapts_qa.samples import LOOKBACK, TINY, forecaster, waves
 
 UNITS = ("2 times the capacity", "10 times the capacity", *(f"stop {seed}" for seed in range(10)))
 _PATH = "/v1/forecast"
-_LIGHT = 0.2  # of the capacity: what counts as unloaded
-_SELDOM = 0.05  # a third large request while one is made and one waits: refused, or the second would not be in time
+_LIGHT = 0.2  # share of the capacity that counts as no load
+_SELDOM = 0.05  # a third large request while one runs and one is queued must be refused, or the second would be late
 _SECONDS = 15.0
 _LARGE = {**TINY, "hidden_size": 256, "control_size": 32, "state": {"kind": "cde", "field": "full"}}
 _COUNTED = "leapts_qa.counted_server"
 
 
 def run(unit: str, place: Path) -> Outcome:
-    """Do one unit."""
+    """Run one unit."""
     if unit.startswith("stop"):
         return stopped(int(unit.split()[1]), place)
     return overloaded(float(unit.split()[0]), place)
 
 
 def overloaded(times: float, place: Path, *, seconds: float = _SECONDS) -> Outcome:
-    """A server that is asked for many times what it can do, between two quiet stretches.
+    """Send a server many times the requests it can handle, between two quiet periods.
 
-    The model is made large, so that forecasting is what takes the time, and not the asking.
+    The model is large, so that the forecast takes most of the time.
     """
     content = _prepared(place, _LARGE, series_count=96)
     outcome = Outcome()
@@ -61,7 +61,7 @@ def overloaded(times: float, place: Path, *, seconds: float = _SECONDS) -> Outco
 def judge(
     name: str, quiet: Sequence[Answer], loud: Sequence[Answer], after: Sequence[Answer], outcome: Outcome
 ) -> None:
-    """Hold a stretch of overload to the law."""
+    """Check a period of overload."""
     accepted = [one for one in loud if one.status == 200]
     refused = [one for one in loud if one.status == 503]
     outcome.count("accepted and answered", len(accepted))
@@ -97,7 +97,7 @@ def judge(
 
 
 def stopped(seed: int, place: Path, *, callers: int = 16) -> Outcome:
-    """A stop signal amid load: whatever the server has read, its caller gets the whole answer to."""
+    """Send a stop signal under load: every request that the server has read must get its complete response."""
     content = _prepared(place, TINY, series_count=8)
     outcome = Outcome()
     pause = float(np.random.default_rng(seed).uniform(0.2, 1.5))
@@ -131,7 +131,7 @@ def stopped(seed: int, place: Path, *, callers: int = 16) -> Outcome:
 
 
 def _prepared(place: Path, model: dict[str, Any], *, series_count: int) -> bytes:
-    """A model, and a request for it."""
+    """Create a model and a request for it."""
     forecaster(model=model).fit(waves()).save(place / "model")
     values = waves(("a",), LOOKBACK)["y"].round(2).tolist()
     series = [{"id": number, "values": values} for number in range(series_count)]

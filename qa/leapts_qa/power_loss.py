@@ -1,8 +1,8 @@
-"""What a power cut may leave: the recorded calls of a writer, with whatever was not synced lost or out of order.
+"""Power loss: replay the recorded calls of a writer with unsynced changes lost or reordered.
 
-A kill leaves all that was written to the kernel in place; a power cut does not. The calls of a real writer are recorded
-with strace and played back onto a model of a disk that promises only what POSIX does: the bytes of a file last once the
-file is synced, a name once its folder is. Of everything else any part may be there and the rest not.
+A kill keeps everything that was written to the kernel; a power loss does not. The calls of a real writer are recorded
+with strace and replayed on a model of a disk with the guarantees of POSIX only: the bytes of a file persist once the
+file is synced, a name once its folder is. Any part of the other changes may be lost.
 """
 
 import random
@@ -28,13 +28,13 @@ _LINE = re.compile(r"^\d+ +(\w+)\((.*)\) += (-?\d+)")
 
 
 def run(unit: str, folder: Path, *, states: int = STATES_A_UNIT, without: int | None = None) -> Outcome:
-    """Cut the power at random calls, with random losses, and read what is left.
+    """Cut the power at random calls with random losses, and read what is left.
 
     Args:
-        unit: What is written, and the seed.
-        folder: To work in.
-        states: How many cuts.
-        without: Leave out the sync of that number, as if it had been forgotten.
+        unit: The writer and the seed.
+        folder: A folder to work in.
+        states: Number of power losses.
+        without: The number of a sync to leave out, to test the test.
     """
     name, _, seed = unit.split()
     operation = OPERATIONS[name](FEW)
@@ -55,7 +55,7 @@ def run(unit: str, folder: Path, *, states: int = STATES_A_UNIT, without: int | 
         key = tuple(sorted(left.items(), key=lambda item: item[0]))
         if key not in seen:
             seen[key] = _read(operation, place, left)
-        # Once a writer has come to its end, what it wrote is there for good.
+        # When a writer has finished, its output is durable.
         allowed = expected if cut < len(calls) else expected[-1:]
         if seen[key] in allowed:
             outcome.count("old or new version")
@@ -66,7 +66,7 @@ def run(unit: str, folder: Path, *, states: int = STATES_A_UNIT, without: int | 
 
 
 def record(operation: Operation, place: Path, folder: Path) -> list[Call]:
-    """The calls of a writer within a folder, in their order."""
+    """Record the calls of a writer within a folder, in order."""
     log = folder / "write.log"
     strike(operation, place, _RECORDED, log, options=("-y", "-xx", "-s", "10000000"))
     return list(_parsed(log.read_text(), str(place)))
@@ -98,7 +98,7 @@ def _parsed(text: str, place: str) -> Iterator[Call]:
 
 
 def _paths(kind: str, arguments: str) -> list[str]:
-    """The paths a call is about: of its descriptors, as strace names them, or of its text."""
+    """Return the paths of a call, from its descriptors or its arguments as printed by strace."""
     if kind in ("write", "fsync", "ftruncate", "close"):
         return [_text(re.findall(r"\d+<(.*?)>", arguments)[0])]
     folders = [_text(name) for name in re.findall(r"(?:AT_FDCWD|\d+)<(.*?)>", arguments)]

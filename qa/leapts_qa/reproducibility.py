@@ -1,4 +1,4 @@
-"""The same fit again and again in processes of their own; one thread against two; one series against many at once."""
+"""Reproducibility: repeated fits in new processes, one thread and two, one series and many."""
 
 import hashlib
 import json
@@ -20,19 +20,19 @@ from leapts_qa.outcome import Outcome
 from leapts_qa.samples import TINY, forecaster, waves
 
 PROCESSES, FITS = 4, 5  # fits of each process
-TOLERANCE = 1e-5  # of a series' deviation
+TOLERANCE = 1e-5  # of a series' standard deviation
 REPEAT_UNITS = ("1 thread", "2 threads")
 AGAINST_UNITS = ("threads", "batches")
 
 Floats = npt.NDArray[np.float64]
 
-# Wide enough that torch does share its products out among threads.
+# Wide enough that torch splits matrix products between threads.
 _JOINT: dict[str, Any] = {"model": {"mixing": "mlp", "series_embedding": True, "hidden_size": 64}}
 _APART: dict[str, Any] = {"model": {"mixing": "none", "hidden_size": 64, "normalization": "mean"}}
 
 
 def run_repeats(unit: str, folder: Path, *, processes: int = PROCESSES, fits: int = FITS) -> Outcome:  # noqa: ARG001
-    """Fit in fresh processes, several times in each: all weights, reports and forecasts must be the same bits."""
+    """Fit several times in new processes: weights, reports and forecasts must be equal bit for bit."""
     outcome = Outcome()
     found = [fit for _ in range(processes) for fit in in_own_process(int(unit.split()[0]), fits)]
     for number, fit in enumerate(found):
@@ -44,12 +44,12 @@ def run_repeats(unit: str, folder: Path, *, processes: int = PROCESSES, fits: in
 
 
 def run_against(unit: str, folder: Path, *, series: int = 300) -> Outcome:  # noqa: ARG001
-    """One thread against two, or each series forecast alone against all at once.
+    """Compare one thread with two, or each series forecast alone with all at once.
 
     Args:
-        unit: Which of the two.
-        folder: Nothing is written.
-        series: How many there are to forecast at once.
+        unit: The comparison.
+        folder: Unused.
+        series: Number of series to forecast at once.
     """
     outcome = Outcome()
     if unit == "threads":
@@ -70,7 +70,7 @@ def run_against(unit: str, folder: Path, *, series: int = 300) -> Outcome:  # no
 
 
 def _arrays_against(kind: str, model: LeapTS, frame: pd.DataFrame, outcome: Outcome) -> None:
-    """Callers one by one against all of them in one pass."""
+    """Compare single requests with all of them in one batch."""
     arrays = ArrayForecaster(model.fitted_)
     requests = [arrays.read([str(name)], [group.to_numpy()]) for name, group in frame.groupby("unique_id")["y"]]
     for number, (alone, beside) in enumerate(
@@ -80,7 +80,7 @@ def _arrays_against(kind: str, model: LeapTS, frame: pd.DataFrame, outcome: Outc
 
 
 def _judge(what: str, one: Floats, other: Floats, outcome: Outcome) -> None:
-    """The waves deviate by about 0.7 everywhere; by that the difference is measured."""
+    """Compare in units of the standard deviation of the waves, which is about 0.7."""
     error = float(np.abs(one - other).max()) / 0.7
     outcome.most("millionths of a standard deviation difference", error * 1e6)
     if error <= TOLERANCE:
@@ -90,9 +90,9 @@ def _judge(what: str, one: Floats, other: Floats, outcome: Outcome) -> None:
 
 
 def in_own_process(threads: int, fits: int) -> list[dict[str, Any]]:
-    """What a fresh process with so many threads makes of the fits."""
+    """Run the fits in a new process with a number of threads."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    # Threads that wait for each other leave the processor to others, on which it may depend how long they wait.
+    # Waiting threads yield the processor, so that other processes do not slow them down.
     environment["OMP_WAIT_POLICY"] = "passive"
     done = subprocess.run(
         [sys.executable, "-m", "leapts_qa.reproducibility", str(threads), str(fits)],
@@ -105,7 +105,7 @@ def in_own_process(threads: int, fits: int) -> list[dict[str, Any]]:
 
 
 def fit_and_tell() -> dict[str, Any]:
-    """Fit a model that mixes its series and one that does not; digests of everything, and the forecasts."""
+    """Fit a multivariate and a univariate model; return digests and forecasts."""
     frame = waves(("a", "b", "c", "d", "e"), length=260)
     digest, forecasts = hashlib.sha256(), {}
     for kind, options in {"joint": _JOINT, "apart": _APART}.items():
@@ -120,7 +120,7 @@ def fit_and_tell() -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """In the process of its own: a line for each fit."""
+    """Print a line for each fit, in the new process."""
     torch.set_num_threads(int(arguments[0]))
     for _ in range(int(arguments[1])):
         print(json.dumps(fit_and_tell()))

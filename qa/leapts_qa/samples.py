@@ -1,4 +1,4 @@
-"""Small data and small models for the campaigns."""
+"""Small data and models for the stress suites."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ TINY: dict[str, Any] = {"hidden_size": 4, "control_size": 2, "summary_size": 2, 
 
 
 def waves(names: tuple[str, ...] = ("a", "b"), length: int = 48, *, seed: int = 0) -> pd.DataFrame:
-    """Noisy daily waves, one for each name."""
+    """Generate noisy daily waves, one for each name."""
     rng = np.random.default_rng(seed)
     time = np.arange(length)
     frames = [
@@ -29,7 +29,7 @@ def waves(names: tuple[str, ...] = ("a", "b"), length: int = 48, *, seed: int = 
 
 
 def forecaster(**options: Any) -> LeapTS:
-    """A forecaster that fits in a moment."""
+    """Create a forecaster that fits quickly."""
     given: dict[str, Any] = {"input_size": LOOKBACK, "max_steps": 2, "batch_size": 8, "val_size": 9, "model": TINY}
     given |= options
     return LeapTS(given.pop("h", H), **given)

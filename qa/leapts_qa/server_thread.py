@@ -16,7 +16,7 @@ from leapts.server.running import Server, bound_socket
 def served(
     registry: ModelRegistry, *, log: Callable[[str], None] | None = None, reload_every: float = 60.0
 ) -> Iterator[str]:
-    """Gives its address."""
+    """Start a server and yield its address."""
     ready, limits = threading.Event(), Limits()
     server = Server(create_app(registry, limits=limits, log=log, reload_every=reload_every), limits, ready.set)
     listening = bound_socket("127.0.0.1", 0)
@@ -32,7 +32,7 @@ def served(
 
 
 def under_many_names(folder: Path, names: Sequence[str]) -> ModelRegistry:
-    """One model, read once, and served under each of these names: the names matter here, not the models."""
+    """Serve one model under several names."""
     registry = ModelRegistry([folder])
     (one,) = registry
     registry._served = {name: replace(one, name=name) for name in names}

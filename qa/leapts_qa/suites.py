@@ -1,4 +1,4 @@
-"""All stress suites, and running the units of them that are not done."""
+"""All stress suites, and a runner of their pending units."""
 
 import tempfile
 import time

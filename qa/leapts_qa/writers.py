@@ -1,4 +1,4 @@
-"""Everything that LeapTS writes and must not lose, as a chain of versions, each put in place of the one before."""
+"""Everything that LeapTS writes and must not lose, as a sequence of versions."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -20,15 +20,15 @@ from leapts.training.early_stopping import TrainingState
 from leapts_bench import results
 from leapts_qa.samples import forecaster, waves
 
-FEW, MANY = 4, 24  # versions: the first is there before anything goes wrong, the others are written one by one
+FEW, MANY = 4, 24  # versions: the first exists before the test, the others are written one by one
 
 
 class Operation(ABC):
-    """Puts versions of something in a folder, one in place of the other, or beside it.
+    """Writes versions to a folder, each replacing the previous one or next to it.
 
     Attributes:
-        replaces: Whether a version takes the place of the one before.
-        versions: How many there are.
+        replaces: Whether a version replaces the previous one.
+        versions: Number of versions.
     """
 
     replaces = True
@@ -38,20 +38,20 @@ class Operation(ABC):
 
     @abstractmethod
     def put(self, folder: Path, version: int) -> None:
-        """Put that version in place of the one before."""
+        """Write a version."""
 
     @abstractmethod
     def state(self, folder: Path) -> str:
-        """What is there, as its reader sees it; empty when nothing is. Raises when it is damaged."""
+        """Read the current content; empty without one. Raise if it is damaged."""
 
     def leftovers(self, folder: Path) -> list[str]:
-        """Names that are there and belong to no version."""
+        """List names that belong to no version."""
         return sorted(
             path.name for path in folder.iterdir() if path.name.startswith(".") or path.name.endswith(".part")
         )
 
     def states(self, folder: Path) -> list[str]:
-        """What is there before the first version, and after each."""
+        """Return the content before the first version, and after each."""
         found = [self.state(folder)]
         for version in range(self.versions):
             self.put(folder, version)
@@ -65,7 +65,7 @@ def _model(version: int) -> LeapTS:
 
 
 class Save(Operation):
-    """Saving a model over another."""
+    """Save a model over another."""
 
     def put(self, folder: Path, version: int) -> None:  # noqa: D102
         _model(version).save(folder / "model")
@@ -80,7 +80,7 @@ class Save(Operation):
 
 
 class SaveCheckpoint(Operation):
-    """Keeping the state of training."""
+    """Save a checkpoint of training."""
 
     def put(self, folder: Path, version: int) -> None:  # noqa: D102
         model = _model(version).fitted_.model
@@ -102,7 +102,7 @@ class SaveCheckpoint(Operation):
 
 
 class Append(Operation):
-    """Adding a line to a results file."""
+    """Append a line to a results file."""
 
     replaces = False
 
@@ -114,7 +114,7 @@ class Append(Operation):
 
 
 class Fetch(Operation):
-    """Taking a data set from another folder; what is there stays, so every version is a file of its own."""
+    """Copy data sets from another folder; existing files stay, so every version is a new file."""
 
     replaces = False
 
@@ -142,7 +142,7 @@ def _content(version: int) -> bytes:
 
 
 def _numbered(version: int) -> Dataset:
-    """A data set of one file with a checksum."""
+    """Create a data set of one file with a checksum."""
     dataset = find("ETTh1")
     checksum = f"sha256:{hashlib.sha256(_content(version)).hexdigest()}"
     file = replace(dataset.files[0], name=f"set-{version}.csv", checksum=checksum, part=dataset.parts[0])
@@ -150,7 +150,7 @@ def _numbered(version: int) -> Dataset:
 
 
 class Report(Operation):
-    """Writing the report over another."""
+    """Write a report over another."""
 
     def put(self, folder: Path, version: int) -> None:  # noqa: D102
         write_report(_model(0), waves(), folder / "report.html", title=f"version {version}", cutoffs=2)
@@ -166,7 +166,7 @@ class Report(Operation):
 
 
 class Forecast(Operation):
-    """Writing a table over another."""
+    """Write a table over another."""
 
     def put(self, folder: Path, version: int) -> None:  # noqa: D102
         write_frame(waves(seed=version), folder / "forecast.csv")

@@ -1,9 +1,9 @@
 """TimesNet's convolutions in a fraction of the time, equal up to rounding.
 
 A block is the mean of convolutions with kernels of growing width. Convolution is linear, so this is one convolution
-with the mean of the padded kernels. The part of a kernel beyond the image only meets padding: an image of two rows needs
-three rows of a kernel, not eleven. Convolution is a product of frequencies, which is less work; images are so small
-that matrix products transform them faster than the FFT. The weights are those of the package.
+with the mean of the padded kernels. The part of a kernel beyond the image only meets padding: an image of two rows
+needs three rows of a kernel, not eleven. Convolution is a product of frequencies, which is less work; images are so
+small that matrix products transform them faster than the FFT. The weights are those of the package.
 """
 
 from functools import lru_cache
