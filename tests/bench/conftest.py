@@ -1,4 +1,4 @@
-"""Runs and series small enough to test on."""
+"""Small runs and series for tests."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ TINY = Recipe(
 
 
 def tiny_run(horizon: int = 12, seed: int = 1) -> Run:
-    """A run of the bundled set that takes a moment."""
+    """A fast run of the bundled data set."""
     return TINY.run("SeattleWeather", input_size=24, horizon=horizon, seed=seed)
 
 
 @pytest.fixture
 def panel() -> Panel:
-    """Two series as long as ETTh1's borders need."""
+    """Two series as long as the split of ETTh1 needs."""
     steps = np.arange(14_400)
     values = np.stack([np.sin(steps / 24), 100 + 30 * np.cos(steps / 12)])
     return Panel.from_matrix(torch.from_numpy(values))
@@ -34,5 +34,5 @@ def panel() -> Panel:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where results go."""
+    """A folder for results."""
     return tmp_path / "results"

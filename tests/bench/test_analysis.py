@@ -1,4 +1,4 @@
-"""The suite of analyses: what a run leaves behind, and the tables made of it. Figures in the tables are made up."""
+"""The suite of analyses: result lines, and the tables rendered from them. Figures in the tables are invented."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def _analysis_run(run: Run) -> AnalysisRun:
 
 @pytest.fixture(scope="module")
 def clustered() -> Benchmark:
-    """Two calm and two jumpy series of 300 steps, named as Scenario1 names its clusters."""
+    """Two calm and two volatile series of 300 steps, named like the clusters of Scenario 1."""
     steps = np.arange(300)
     noise = np.random.default_rng(1).normal(size=(2, 300))
     calm = [np.sin(steps / 12), np.cos(steps / 15)]
@@ -47,7 +47,7 @@ def _fitted(data: Benchmark, options: dict[str, Any], model: BaselineDesign | No
     return fit(run if model is None else run.model_copy(update={"model": model}), data)
 
 
-def test_a_run_that_only_took_the_errors_does_not_stand_in_for_an_analysis(folder: Path) -> None:
+def test_a_run_without_analysis_does_not_replace_an_analysis(folder: Path) -> None:
     plain, asked = tiny_run(), _analysis_run(tiny_run())
     assert plain.key != asked.key
     work(plain, folder / "main.jsonl")
@@ -55,7 +55,7 @@ def test_a_run_that_only_took_the_errors_does_not_stand_in_for_an_analysis(folde
     assert work(asked, folder / "analysis.jsonl") == "done before"
 
 
-def test_both_kinds_of_run_survive_the_way_to_another_process() -> None:
+def test_both_kinds_of_run_can_be_sent_to_another_process() -> None:
     for run in (tiny_run(), _analysis_run(tiny_run())):
         again = parse_run(run.model_dump_json())
         assert type(again) is type(run)
@@ -97,7 +97,7 @@ def test_every_kind_of_model_has_a_vector_to_embed(
 
 
 def test_the_separation_is_that_of_the_clusters(clustered: Benchmark) -> None:
-    """Forecasts that tell nothing but the cluster are as far apart as can be; of noise, not at all."""
+    """Forecasts that depend on the cluster only separate perfectly; noise does not."""
 
     class Telling:
         def predict(self, history: torch.Tensor) -> Any:
@@ -133,7 +133,7 @@ def _made_up(run: Job, control: list[float], separation: float | None = None) ->
 
 @pytest.fixture
 def tables() -> str:
-    """ETTh2 with a rising share, Weather with a falling one, Scenario1 three times, and nothing else."""
+    """ETTh2 with a rising share, Weather with a falling one, three runs of Scenario 1, and nothing else."""
     suite = entries("analysis")
     shares = {"ETTh2": [0.1, 0.2, 0.3, 0.4], "Weather": [0.5, 0.4, 0.3, 0.2], CLUSTERED_SET: [0.1] * 4}
     separations = {FULL: 0.1, THREE_CLUSTERS: 0.6, NO_SCHEDULING: 0.2}
@@ -145,7 +145,7 @@ def tables() -> str:
     return analysis(Results(suite, done))
 
 
-def test_shares_stand_beside_the_papers_for_each_set_and_overall(tables: str) -> None:
+def test_shares_are_next_to_those_of_the_paper(tables: str) -> None:
     assert "| ETTh2 | here | 0.100 / 0.900 | 0.200 / 0.800 | 0.300 / 0.700 | 0.400 / 0.600 | 0.500 / 0.500 |" in tables
     assert "| ETTh2 | paper | 0.530 / 0.471 |" in tables
     assert "| Weather | paper" not in tables
@@ -154,17 +154,17 @@ def test_shares_stand_beside_the_papers_for_each_set_and_overall(tables: str) ->
     assert "bin on 1 of 2 data sets" in tables
 
 
-def test_sets_that_were_not_run_say_so(tables: str) -> None:
+def test_data_sets_without_runs_are_marked(tables: str) -> None:
     for dataset in set(ANALYSED_SETS) - {"ETTh2", "Weather"}:
         assert f"| {dataset} | here | not run here |" in tables
     assert "| DLinear | not run here | not run here | not run here |" in tables
 
 
-def test_a_trend_that_is_not_there_is_not_counted(tables: str) -> None:
+def test_only_rising_shares_are_counted(tables: str) -> None:
     assert "rises on 1 of 1 scenarios, and the number of leaps on 0." in tables
     assert "| Scenario1 | most volatile | 0.3 to 0.4 | 0.500 | 0.300 | 0.200 | 1.70 |" in tables
 
 
-def test_the_separations_stand_side_by_side(tables: str) -> None:
+def test_separations_are_in_one_table(tables: str) -> None:
     for variant, separation in {FULL: "0.100 | 0.050", THREE_CLUSTERS: "0.600 | 0.300", NO_SCHEDULING: "0.200"}.items():
         assert f"| {variant} | {separation}" in tables

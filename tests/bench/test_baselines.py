@@ -1,4 +1,4 @@
-"""Peers learn, repeat themselves, and are refused by name where they cannot be built."""
+"""Baselines learn, are reproducible, and are refused by name if they cannot be built."""
 
 import math
 from pathlib import Path
@@ -32,7 +32,7 @@ from leapts_bench.tables.summary import Results
 LOOKBACK, HORIZON, VARIATES = 48, 12, 2
 OWN = ("Amplifier", "AMD")
 
-# Small enough to learn in seconds; what is not here has the package's defaults.
+# Small enough to train in seconds; other options have the package's defaults.
 SMALL: dict[str, dict[str, Any]] = {
     "TSMixer": {"ff_dim": 16, "dropout": 0.0},
     "TimeMixer": {"d_model": 16, "d_ff": 16, "e_layers": 1, "down_sampling_layers": 1, "dropout": 0.0},
@@ -47,7 +47,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def _sine() -> Benchmark:
-    """Two waves of one period, in opposite phase."""
+    """Two sine waves of one period, in opposite phase."""
     steps = np.arange(900)
     values = np.stack([np.sin(2 * math.pi * steps / 24), 3 + 2 * np.cos(2 * math.pi * steps / 24)])
     panel = Panel.from_matrix(torch.from_numpy(values))
@@ -62,8 +62,8 @@ def _run(name: str, options: dict[str, Any], *, epochs: float = 25) -> Run:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BASELINES)
-def test_a_peer_learns_a_sine_wave(name: str) -> None:
-    """To a hundredth of what forecasting the mean would leave, which is a mean squared error of one."""
+def test_a_baseline_learns_a_sine_wave(name: str) -> None:
+    """To a hundredth of the error of forecasting the mean, which is a mean squared error of one."""
     if name not in OWN:
         pytest.importorskip("neuralforecast")
     data = _sine()
@@ -72,7 +72,7 @@ def test_a_peer_learns_a_sine_wave(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_the_same_seed_gives_the_same_peer_whatever_was_drawn_before(name: str) -> None:
+def test_the_same_seed_gives_the_same_baseline_after_any_draws(name: str) -> None:
     data = _sine()
     scores = []
     for drawn in (1, 7):
@@ -83,7 +83,7 @@ def test_the_same_seed_gives_the_same_peer_whatever_was_drawn_before(name: str) 
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_dropout_is_for_learning_alone(name: str) -> None:
+def test_dropout_is_for_training_only(name: str) -> None:
     options = {"dropout": 0.5} if name == "AMD" else {}
     baseline = build_baseline(name, options, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
     history = torch.randn(3, VARIATES, LOOKBACK)
@@ -101,21 +101,21 @@ def test_any_window_can_be_forecast(name: str, lookback: int, horizon: int, vari
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_shifted_and_stretched_history_shifts_and_stretches_the_forecast(name: str) -> None:
+def test_the_forecast_follows_level_and_scale_of_the_history(name: str) -> None:
     baseline = build_baseline(name, {}, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
     history = torch.randn(4, VARIATES, LOOKBACK)
     plain = baseline.forecast(history).values
     torch.testing.assert_close(baseline.forecast(5 + 2 * history).values, 5 + 2 * plain, rtol=1e-3, atol=1e-3)
 
 
-def test_an_unknown_peer_or_option_is_refused() -> None:
+def test_an_unknown_baseline_or_option_is_refused() -> None:
     with pytest.raises(ConfigError, match="there is no baseline 'nobody'; there are DLinear"):
         build_baseline("nobody", {}, input_size=8, horizon=2, variates=1, seed=1)
     with pytest.raises(ConfigError, match=r"AMD: .*colour"):
         build_baseline("AMD", {"colour": 1}, input_size=8, horizon=2, variates=1, seed=1)
 
 
-def test_a_peer_of_a_package_that_is_not_there_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_baseline_of_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leapts_bench.baselines.neural.is_installed", lambda: False)
     monkeypatch.setattr("leapts_bench.baselines.building.is_installed", lambda: False)
     with pytest.raises(ImportError, match=r"leapts\[neural\]"):
@@ -135,8 +135,8 @@ def test_published_settings_can_be_built(name: str, dataset: str) -> None:
     assert baseline.forecast(torch.randn(1, variates, run.input_size)).values.shape == (1, variates, 12)
 
 
-def test_tide_at_its_published_layer_norm_is_linear_so_that_its_sizes_do_not_matter() -> None:
-    """Its last layer norm has a single number to normalise, which leaves nothing of what comes before it."""
+def test_tide_with_its_published_layer_norm_is_linear() -> None:
+    """Its last layer norm normalizes a single value, which removes all information."""
     pytest.importorskip("neuralforecast")
     baseline = build_baseline("TiDE", {}, input_size=LOOKBACK, horizon=HORIZON, variates=VARIATES, seed=1)
     history = torch.randn(4, VARIATES, LOOKBACK)
@@ -153,7 +153,7 @@ def test_tide_at_its_published_layer_norm_is_linear_so_that_its_sizes_do_not_mat
     }
 
 
-def test_a_standardised_peer_follows_the_level_and_the_spread_of_its_windows() -> None:
+def test_a_standardized_baseline_follows_level_and_spread_of_windows() -> None:
     pytest.importorskip("neuralforecast")
     sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": VARIATES}
     baseline = build_baseline("TiDE", {"standardised": True}, **sizes, seed=1)
@@ -163,7 +163,7 @@ def test_a_standardised_peer_follows_the_level_and_the_spread_of_its_windows() -
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 24), (2, 12), (5, 5), (24, 1), (13, 17)])
-def test_merged_kernels_are_the_mean_of_the_kernels_and_learn_as_they_do(rows: int, columns: int) -> None:
+def test_merged_kernels_equal_the_mean_of_the_kernels_and_gradients(rows: int, columns: int) -> None:
     kernels = nn.ModuleList(nn.Conv2d(2, 3, 2 * width + 1, padding=width) for width in range(6))
     picture = torch.randn(4, 2, rows, columns, requires_grad=True)
     each = torch.stack([kernel(picture) for kernel in kernels]).mean(0)
@@ -195,7 +195,7 @@ def test_timemixer_with_folded_blocks_forecasts_and_learns_as_the_package_does(h
     history = torch.randn(3, VARIATES, LOOKBACK)
 
     def learning() -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """With dropout, which a generator stands for: its draws must fall on the same values."""
+        """With dropout, drawn by a generator: its draws must affect the same values."""
         forecast = baseline(history, torch.Generator().manual_seed(1))
         learnt = [weights for weights in baseline.parameters() if weights.requires_grad]
         gradients = torch.autograd.grad(forecast.square().sum(), learnt, allow_unused=True)
@@ -220,7 +220,7 @@ def test_packed_dropout_drops_its_share_and_keeps_the_mean(probability: float) -
     assert left.unique().numel() == (1 if probability in (0, 1) else 2)
     if probability < 1:
         assert left.double().mean().item() == pytest.approx(1, abs=spread / (1 - probability) + 1e-4)
-    # Neighbours share a draw of the generator, and must not share their fate.
+    # Adjacent values share a draw of the generator, but must be independent.
     pairs = torch.stack([left.flatten()[:-1] == 0, left.flatten()[1:] == 0]).double()
     assert pairs.prod(0).mean().item() == pytest.approx(probability**2, abs=6 / values.numel() ** 0.5)
     assert torch.equal(torch.autograd.grad(left.sum(), values)[0], left)
@@ -242,7 +242,7 @@ def test_tsmixer_with_packed_dropout_forecasts_as_the_package_does_and_learns_by
     assert not torch.equal(learning[0], learning[2])
 
 
-def test_timemixer_that_mixes_variates_stays_as_it_is() -> None:
+def test_a_channel_mixing_timemixer_is_not_replaced() -> None:
     pytest.importorskip("neuralforecast")
     sizes = {"input_size": LOOKBACK, "horizon": HORIZON, "variates": VARIATES}
     baseline = build_baseline("TimeMixer", SMALL["TimeMixer"], **sizes, seed=1)
@@ -252,7 +252,7 @@ def test_timemixer_that_mixes_variates_stays_as_it_is() -> None:
 
 
 def test_a_data_set_without_published_settings_gets_as_many_steps_as_etth1() -> None:
-    """ILI is short: ten epochs of it would leave a baseline untrained, whose authors never tuned it for that."""
+    """ILI is short: ten epochs would leave a baseline without settings for it untrained."""
     windows = {"ILI": 617, "ETTh1": 8521}
     for name in BASELINES:
         steps = {
@@ -265,7 +265,7 @@ def test_a_data_set_without_published_settings_gets_as_many_steps_as_etth1() -> 
 
 
 def test_baselines_with_a_step_count_take_as_many_steps_on_every_data_set() -> None:
-    """A thousand, of some 256 windows of single variates, whatever the set's length and width."""
+    """A thousand steps of about 256 univariate windows, for any length and number of series."""
     runs = [run for variant, run in entries("baselines") if variant in ("N-HiTS", "N-BEATS")]
     assert {run.dataset for run in runs} >= {"ILI", "ETTm1", "Weather", "SZ-taxi"}
     for run in runs:
@@ -308,7 +308,7 @@ def test_the_table_shows_baselines_or_says_that_they_were_not_run() -> None:
     assert f"| TimesNet | {none} | {none} |" in page
 
 
-def test_the_noisiest_set_does_not_speak_for_all() -> None:
+def test_the_noisiest_data_set_is_also_left_out() -> None:
     suite = [entry for entry in entries("baselines") if entry.run.dataset in ("ILI", "ETTh2")]
     figures = {
         (FULL, "ILI", 12): 0.1,

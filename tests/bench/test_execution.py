@@ -25,7 +25,7 @@ RUNS = [tiny_run(seed=seed) for seed in (1, 2)]
 
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The keys of the runs that were executed, without the work of executing them."""
+    """The keys of executed runs, without the work."""
     keys: list[str] = []
 
     def pretend(run: Run, kept: Path | None) -> results.Line:  # noqa: ARG001
@@ -40,7 +40,7 @@ def _work_on_all(runs: Sequence[Run], target: Path) -> list[str]:
     return [work(run, target) for run in runs]
 
 
-def test_a_result_holds_all_that_the_tables_need() -> None:
+def test_a_result_has_all_fields_of_the_tables() -> None:
     line = execute(RUNS[0])
     assert line["key"] == RUNS[0].key
     assert Run(**line["run"]) == RUNS[0]
@@ -52,8 +52,8 @@ def test_a_result_holds_all_that_the_tables_need() -> None:
     assert line["seconds"]["fit"] > 0
 
 
-def test_the_last_value_is_a_forecast_without_training() -> None:
-    """Scored by the harness, and by hand: errors of the last value on the scaled test part."""
+def test_the_naive_forecast_needs_no_training() -> None:
+    """Scored by the benchmark and by hand: errors of the last value on the scaled test part."""
     line = execute(RUNS[0].model_copy(update={"model": NaiveDesign()}))
     data = prepare("SeattleWeather", input_size=24, horizon=RUNS[0].horizon)
     windows = data.test()
@@ -65,8 +65,8 @@ def test_the_last_value_is_a_forecast_without_training() -> None:
     assert line["parameters"] == 0
 
 
-def test_a_run_of_several_members_forecasts_their_mean() -> None:
-    """Each of them as it would be alone, with the seeds that follow those of the run before."""
+def test_an_ensemble_forecasts_the_mean_of_its_members() -> None:
+    """Each member equals a single model; seeds follow those of the previous run."""
     mean = TINY.ensemble(2).run("SeattleWeather", input_size=24, horizon=12, seed=2)
     data = prepare("SeattleWeather", input_size=24, horizon=12)
     alone = [fit(tiny_run(seed=seed), data) for seed in (3, 4)]
@@ -89,7 +89,7 @@ def test_the_same_run_gives_the_same_figures() -> None:
     assert first["test"] == second["test"]
 
 
-def test_a_result_names_the_code_it_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_has_the_commit_at_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
     commits = iter(["before", "amid", "after", "much later"])
     monkeypatch.setattr(results, "provenance", lambda: {"commit": next(commits), "changed": False})
     assert execute(tiny_run())["commit"] == "before"
@@ -110,14 +110,14 @@ def test_a_run_of_two_suites_is_done_once(folder: Path, executed: list[str]) -> 
     assert results.read(folder / "seeds.jsonl") == []
 
 
-def test_a_run_in_work_elsewhere_is_left_alone(folder: Path, executed: list[str]) -> None:
+def test_a_run_in_progress_elsewhere_is_skipped(folder: Path, executed: list[str]) -> None:
     with results.claimed(folder, RUNS[0].key):
         assert work(RUNS[0], folder / "main.jsonl") == "in work elsewhere"
     assert executed == []
 
 
 @pytest.mark.slow
-def test_a_suite_killed_in_the_middle_goes_on_without_loss_or_repeat(folder: Path) -> None:
+def test_a_killed_suite_resumes_without_loss_or_repetition(folder: Path) -> None:
     target = folder / "main.jsonl"
     runs = [tiny_run(seed=seed) for seed in (1, 2)]
     program = (
@@ -143,12 +143,12 @@ def test_a_suite_killed_in_the_middle_goes_on_without_loss_or_repeat(folder: Pat
 
 
 class Killed(BaseException):
-    """Stands for the end of a process."""
+    """Simulates the end of a process."""
 
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The steps that training made, whose process ends with the fifth of ten the first time it gets there."""
+    """The training steps; the process ends at the fifth of ten the first time."""
     made: list[int] = []
 
     def heard(step: TrainingStep) -> None:
@@ -170,9 +170,7 @@ DISTILLED = RUNS[0].model_copy(update={"training": LONGER.model_copy(update={"te
 
 
 @pytest.mark.parametrize("run", TO_GO_ON, ids=lambda run: run.model_name)
-def test_a_run_killed_amid_training_goes_on_to_the_figures_it_would_have_had(
-    folder: Path, steps: list[int], run: Run
-) -> None:
+def test_a_run_killed_during_training_resumes_to_the_same_figures(folder: Path, steps: list[int], run: Run) -> None:
     target = folder / "main.jsonl"
     with pytest.raises(Killed):
         work(run, target)
@@ -191,19 +189,19 @@ def test_a_run_killed_amid_training_goes_on_to_the_figures_it_would_have_had(
 
 
 @pytest.mark.slow
-def test_a_taught_run_killed_amid_its_teachers_goes_on_as_well(folder: Path, steps: list[int]) -> None:
+def test_a_distilled_run_killed_during_its_teachers_resumes(folder: Path, steps: list[int]) -> None:
     target = folder / "distilled.jsonl"
     with pytest.raises(Killed):
         work(DISTILLED, target)
     work(DISTILLED, target)
-    assert steps == [1, 2, 3, 4, 5, *range(5, 31)]  # ten of the teacher, twenty of the taught
+    assert steps == [1, 2, 3, 4, 5, *range(5, 31)]  # ten of the teacher, twenty of the student
     (line,) = results.read(target)
     assert line["test"] == execute(DISTILLED)["test"] != execute(TO_GO_ON[0])["test"]
     assert line["parameters"] == execute(TO_GO_ON[0])["parameters"]
 
 
 @pytest.mark.parametrize("code", [{"commit": "decaf", "changed": False}, {"commit": "c0ffee", "changed": True}])
-def test_a_run_never_goes_on_from_what_other_code_began(
+def test_a_run_does_not_resume_from_the_state_of_other_code(
     folder: Path, steps: list[int], monkeypatch: pytest.MonkeyPatch, code: results.Line
 ) -> None:
     target = folder / "main.jsonl"
@@ -216,7 +214,7 @@ def test_a_run_never_goes_on_from_what_other_code_began(
     assert steps == [1, 2, 3, 4, 5]
 
 
-def test_a_run_that_fails_is_counted_and_the_others_are_done(folder: Path) -> None:
+def test_a_failed_run_is_counted_and_the_others_are_done(folder: Path) -> None:
     heard: list[str] = []
     broken = RUNS[0].model_copy(update={"model": BaselineDesign(name="nobody")})
     failed = work_all([broken, RUNS[1]], folder / "main.jsonl", workers=2, tell=heard.append)
@@ -225,7 +223,7 @@ def test_a_run_that_fails_is_counted_and_the_others_are_done(folder: Path) -> No
     assert any("there is no baseline 'nobody'" in message for message in heard)
 
 
-def test_a_peer_that_is_not_there_is_refused() -> None:
+def test_an_unknown_baseline_is_refused() -> None:
     run = RUNS[0].model_copy(update={"model": BaselineDesign(name="nobody")})
     data = prepare(run.dataset, input_size=run.input_size, horizon=run.horizon)
     with pytest.raises(ConfigError, match="there is no baseline 'nobody'"):

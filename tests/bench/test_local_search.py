@@ -21,7 +21,7 @@ def _line(run: Run, error: float) -> results.Line:
 
 
 def _pretend(monkeypatch: pytest.MonkeyPatch, error: Callable[[Run], float]) -> list[Run]:
-    """Trials that take no time, of a set whose recipe is the base; returns the runs that are tried."""
+    """Replace trials by instant ones of a data set with a base recipe; return the runs that are tried."""
     runs: list[Run] = []
 
     def pretended(run: Run, cuts: Sequence[Cut]) -> results.Line:
@@ -52,7 +52,7 @@ def _options(recipe: Recipe) -> dict[str, object]:
 
 
 @given(st.sampled_from([*candidates("ETTh1", 7), *candidates("ILI", 7), Recipe()]))
-def test_a_neighbour_differs_in_the_one_option_that_it_names(base: Recipe) -> None:
+def test_a_neighbor_differs_in_one_option(base: Recipe) -> None:
     neighbours = {change: change.applied(base) for change in changes(base, 7)}
     assert len({neighbour.model_dump_json() for neighbour in neighbours.values()} | {base.model_dump_json()}) == (
         len(neighbours) + 1
@@ -69,7 +69,7 @@ def test_a_neighbour_differs_in_the_one_option_that_it_names(base: Recipe) -> No
         )
 
 
-def test_a_single_series_is_never_to_exchange_with_others() -> None:
+def test_a_single_series_has_no_mixing() -> None:
     assert "mixing" not in {change.option for change in changes(Recipe(), 1)}
 
 
@@ -78,7 +78,7 @@ def test_a_data_set_without_a_split_is_refused(folder: Path) -> None:
         local_search("M4-Hourly", folder, tell=lambda _: None)
 
 
-def test_finalists_are_the_recipe_its_best_neighbours_and_all_that_is_better_together() -> None:
+def test_finalists_are_the_recipe_its_best_neighbors_and_their_combination() -> None:
     better = [
         Change("epochs", 4.0),
         Change("epochs", 16.0),
@@ -93,7 +93,7 @@ def test_finalists_are_the_recipe_its_best_neighbours_and_all_that_is_better_tog
     assert list(finalists(BASE, [])) == [BASE]
 
 
-def test_what_is_better_by_itself_is_also_taken_together(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_improvements_are_also_combined(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _pretend(monkeypatch, _rate_over_length)
     local_search("ETTh2", folder, tell=lambda _: None)
     best = chosen(results.read(folder / LOG))["ETTh2"]
@@ -111,7 +111,7 @@ def test_a_favorable_first_seed_replaces_no_recipe(folder: Path, monkeypatch: py
     ] * 2
 
 
-def test_a_local_search_that_was_stopped_repeats_no_trial(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_local_search_repeats_no_trial(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = _pretend(monkeypatch, _rate_over_length)
     local_search("ETTh2", folder, tell=lambda _: None)
     lines = results.read(folder / LOG)
@@ -127,7 +127,7 @@ def test_a_local_search_that_was_stopped_repeats_no_trial(folder: Path, monkeypa
 def test_the_final_selection_of_a_short_data_set_uses_all_horizons(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ILI has the horizons 12, 18, 24 and 36; what is best at 24 is the worse one at the three others."""
+    """ILI has the horizons 12, 18, 24 and 36; the best recipe at 24 is the worse one at the other three."""
     runs = _pretend(monkeypatch, lambda run: run.training.batch_size ** (-1 if run.horizon == 24 else 1))
     local_search("ILI", folder, tell=lambda _: None)
     assert {run.horizon for run in runs} == {24}

@@ -1,4 +1,4 @@
-"""M4's protocol on a folder with a few made-up series under the names of M4's hourly ones."""
+"""M4's protocol on a folder with a few invented series under the names of M4's hourly ones."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -75,9 +75,7 @@ def test_validation_is_the_last_horizon_of_training_and_never_the_test(
     np.testing.assert_allclose(future, held_out, rtol=1e-5)
 
 
-def test_an_earlier_end_holds_out_the_horizon_before_it_and_knows_nothing_of_what_follows(
-    data: M4Benchmark, parts: dict[str, list[np.ndarray]]
-) -> None:
+def test_an_earlier_end_holds_out_the_horizon_before_it(data: M4Benchmark, parts: dict[str, list[np.ndarray]]) -> None:
     cut = prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, root=data.root, earlier=Earlier(6))
     assert cut.panel.lengths.tolist() == [length - 6 * HORIZON for length in LENGTHS if length >= 8 * HORIZON]
     assert 0 < len(cut.panel) < len(data.panel)
@@ -96,7 +94,7 @@ def test_training_windows_stop_before_the_held_out_horizon(
     assert float(last[0, -1]) == pytest.approx(parts["train"][2][-HORIZON - 1], rel=1e-5)
 
 
-def test_the_tested_model_learns_up_to_the_ends_of_training(
+def test_the_tested_model_is_trained_up_to_the_ends_of_the_series(
     data: M4Benchmark, parts: dict[str, list[np.ndarray]]
 ) -> None:
     windows = data.whole()
@@ -105,7 +103,7 @@ def test_the_tested_model_learns_up_to_the_ends_of_training(
     np.testing.assert_allclose(last[0], parts["train"][2][-HORIZON:], rtol=1e-5)
 
 
-def test_fitting_anew_takes_the_steps_that_did_best(data: M4Benchmark) -> None:
+def test_a_refit_takes_the_best_number_of_steps(data: M4Benchmark) -> None:
     run = Run(
         dataset="M4-Hourly",
         horizon=HORIZON,
@@ -180,7 +178,7 @@ def _unfinished(data: M4Benchmark) -> M4Benchmark:
     return prepare_m4("M4-Hourly", input_size=60, horizon=HORIZON, learning=learning, root=data.root)
 
 
-def test_unfinished_windows_go_on_after_the_end_and_are_unknown_there(
+def test_windows_with_unknown_targets_extend_beyond_the_end(
     data: M4Benchmark, parts: dict[str, list[np.ndarray]]
 ) -> None:
     windows = _unfinished(data).whole()
@@ -195,7 +193,7 @@ def test_unfinished_windows_go_on_after_the_end_and_are_unknown_there(
     assert last[1:].isnan().all()
 
 
-def test_unfinished_windows_never_reach_into_the_held_out_horizon_or_the_next_series(
+def test_windows_with_unknown_targets_exclude_the_held_out_horizon_and_other_series(
     data: M4Benchmark, parts: dict[str, list[np.ndarray]]
 ) -> None:
     windows = _unfinished(data).train()
@@ -207,7 +205,7 @@ def test_unfinished_windows_never_reach_into_the_held_out_horizon_or_the_next_se
     assert all(np.abs(seen - end).min() < 0.01 for end in ends)
 
 
-def test_short_histories_are_a_horizon_or_more_after_the_first_value_repeated(
+def test_short_histories_are_padded_with_their_first_value(
     data: M4Benchmark, parts: dict[str, list[np.ndarray]]
 ) -> None:
     learning = Learning(unit="log", short_histories=True)
@@ -224,14 +222,14 @@ def test_short_histories_are_a_horizon_or_more_after_the_first_value_repeated(
     np.testing.assert_allclose(last, parts["train"][2][-2 * HORIZON : -HORIZON], rtol=1e-4)
 
 
-def test_a_series_without_a_horizon_of_history_is_not_learned_from() -> None:
+def test_a_series_without_a_horizon_of_history_is_not_trained_on() -> None:
     values, offsets = with_repeated_starts(torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0]), torch.tensor([0, 2, 5]), 2)
     assert values.tolist() == [1, 1, 1, 2, 3, 3, 3, 4, 5]
     assert offsets.tolist() == [0, 4, 9]
     assert len(Windows(values, offsets, 4, 1)) == 1
 
 
-def test_a_window_of_zeros_has_a_unit_all_the_same() -> None:
+def test_a_window_of_zeros_has_a_unit() -> None:
     class Zeros:
         def predict(self, history: Tensor) -> Predicted:
             assert history.isfinite().all()

@@ -1,4 +1,4 @@
-"""The page on the core's speed shows what its results file holds."""
+"""The decision page on speed has the figures of the results file."""
 
 from leapts_bench import results
 from leapts_bench.speed import matrix_products

@@ -8,7 +8,7 @@ from leapts_bench.protocol import cut, folds, prepare
 from tests.bench.conftest import ETT_HOURLY
 
 
-# Borders as the benchmarks print them: where training ends, validation ends, and the test ends.
+# Published split boundaries: the ends of training, validation and test.
 @pytest.mark.parametrize(
     ("name", "borders", "windows"),
     [
@@ -22,7 +22,7 @@ from tests.bench.conftest import ETT_HOURLY
         ("Wiki", (511, 584, 730), 146),
     ],
 )
-def test_splits_equal_the_published_borders(name: str, borders: tuple[int, int, int], windows: int) -> None:
+def test_splits_equal_the_published_boundaries(name: str, borders: tuple[int, int, int], windows: int) -> None:
     row = find(name)
     assert row.split is not None
     assert row.input_size is not None
@@ -33,7 +33,7 @@ def test_splits_equal_the_published_borders(name: str, borders: tuple[int, int, 
     assert len(test) == windows - horizon + 1
 
 
-def test_what_is_forecast_lies_in_its_own_part() -> None:
+def test_targets_lie_in_their_part() -> None:
     steps = Panel.from_matrix(torch.arange(14_400.0, dtype=torch.float64).repeat(2, 1))
     data = cut(steps, ETT_HOURLY, input_size=96, horizon=24)
 
@@ -47,19 +47,19 @@ def test_what_is_forecast_lies_in_its_own_part() -> None:
     assert stretch("test") == (11520, 14399)
 
 
-def test_scaling_knows_the_training_part_alone(panel: Panel) -> None:
+def test_scaling_uses_the_training_part_only(panel: Panel) -> None:
     changed = Panel.from_matrix(torch.cat([panel.matrix()[:, :8640], 9 + panel.matrix()[:, 8640:]], 1))
     one, other = (cut(series, ETT_HOURLY, input_size=96, horizon=24).scaler for series in (panel, changed))
     assert torch.equal(one.mean, other.mean)
     assert torch.equal(one.std, other.std)
 
 
-def test_a_set_with_its_test_kept_apart_is_refused() -> None:
+def test_a_data_set_with_a_separate_test_file_is_refused() -> None:
     with pytest.raises(DataError, match="M4-Yearly keeps its test part apart"):
         prepare("M4-Yearly", input_size=12, horizon=6)
 
 
-def test_folds_move_the_validation_part_back_and_never_reach_the_test() -> None:
+def test_folds_move_the_validation_part_back_and_exclude_the_test() -> None:
     split = find("ILI").split
     assert split is not None
     first, second, last = folds(split, 3)

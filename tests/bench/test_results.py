@@ -16,7 +16,7 @@ def _append_many(path: Path, writer: int, count: int) -> None:
 
 
 @pytest.mark.slow
-def test_processes_that_write_at_once_lose_and_tear_nothing(tmp_path: Path) -> None:
+def test_concurrent_writes_are_complete(tmp_path: Path) -> None:
     path = tmp_path / "suite.jsonl"
     fork = multiprocessing.get_context("spawn")
     writers = [fork.Process(target=_append_many, args=(path, writer, 40)) for writer in range(3)]
@@ -30,7 +30,7 @@ def test_processes_that_write_at_once_lose_and_tear_nothing(tmp_path: Path) -> N
         assert [line["number"] for line in lines if line["writer"] == writer] == list(range(40))
 
 
-def test_a_line_cut_short_by_a_crash_is_neither_read_nor_kept(tmp_path: Path) -> None:
+def test_a_truncated_line_is_ignored_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "suite.jsonl"
     results.append(path, {"key": "a"})
     with path.open("a") as file:
@@ -40,7 +40,7 @@ def test_a_line_cut_short_by_a_crash_is_neither_read_nor_kept(tmp_path: Path) ->
     assert [json.loads(line)["key"] for line in path.read_text().splitlines()] == ["a", "c"]
 
 
-def test_a_file_that_is_not_there_has_no_lines(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_lines(tmp_path: Path) -> None:
     assert results.read(tmp_path / "none.jsonl") == []
     assert results.finished(tmp_path) == {}
 
@@ -65,7 +65,7 @@ def _with_patience(run: Run, patience: int) -> Run:
     return run.model_copy(update={"training": run.training.model_copy(update={"patience": patience})})
 
 
-def test_a_run_whose_patience_lasted_stands_for_the_one_without(tmp_path: Path) -> None:
+def test_a_run_that_was_not_stopped_early_replaces_one_without_patience(tmp_path: Path) -> None:
     patient, plain = (_with_patience(tiny_run(), patience) for patience in (3, 0))
     line = _line(patient, stopped_early=False)
     results.append(tmp_path / "baselines.jsonl", line)
@@ -73,7 +73,7 @@ def test_a_run_whose_patience_lasted_stands_for_the_one_without(tmp_path: Path) 
     assert results.cut_short(tmp_path) == {}
 
 
-def test_a_run_that_was_cut_short_is_to_be_done_again(tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_early_is_repeated(tmp_path: Path) -> None:
     patient, plain = (_with_patience(tiny_run(), patience) for patience in (3, 0))
     line = _line(patient, stopped_early=True)
     results.append(tmp_path / "baselines.jsonl", line)
@@ -81,7 +81,7 @@ def test_a_run_that_was_cut_short_is_to_be_done_again(tmp_path: Path) -> None:
     assert results.cut_short(tmp_path) == {plain.key: line}
 
 
-def test_a_run_whose_patience_ended_with_it_was_not_cut_short(tmp_path: Path) -> None:
+def test_patience_that_ends_at_the_last_check_is_no_early_stop(tmp_path: Path) -> None:
     patient, plain = (_with_patience(tiny_run(), patience) for patience in (3, 0))
     line = _line(patient, stopped_early=True)
     looks = patient.training.looks
@@ -100,7 +100,7 @@ def test_two_results_of_one_run_must_agree(tmp_path: Path) -> None:
         results.finished(tmp_path)
 
 
-def test_a_claim_is_held_by_one_at_a_time_and_ends_with_its_block(tmp_path: Path) -> None:
+def test_one_process_at_a_time_holds_a_claim(tmp_path: Path) -> None:
     with results.claimed(tmp_path, "a") as first:
         assert first
         with results.claimed(tmp_path, "a") as second, results.claimed(tmp_path, "b") as other:
@@ -110,7 +110,7 @@ def test_a_claim_is_held_by_one_at_a_time_and_ends_with_its_block(tmp_path: Path
         assert again
 
 
-def test_a_result_says_by_which_code_it_was_made() -> None:
+def test_a_result_has_its_commit() -> None:
     made_by = results.provenance()
     assert set(made_by) == {"commit", "changed", "versions"}
     assert "torch" in made_by["versions"]

@@ -10,11 +10,11 @@ from tests.bench.conftest import TINY, tiny_run
 
 
 def test_the_key_of_a_description_never_changes() -> None:
-    """Results on record are found by their keys: another key for the same description would repeat them all."""
+    """Stored results are found by their keys: another key would repeat the run."""
     assert tiny_run().key == "9f72f9ba3087b775"
 
 
-def test_every_stored_run_has_its_key_under_the_names_of_today() -> None:
+def test_every_stored_run_keeps_its_key_under_current_names() -> None:
     """An option that is renamed must not change keys: finished runs would be repeated."""
     stored = [
         line
@@ -36,14 +36,14 @@ def test_an_option_has_one_name_in_a_run_and_one_in_its_description() -> None:
     assert parse_run(json.dumps(run.description())) == run
 
 
-def test_a_description_that_went_through_json_is_the_same_run() -> None:
+def test_a_run_can_be_restored_from_json() -> None:
     run = tiny_run()
     again = Run(**json.loads(json.dumps(run.model_dump(mode="json"))))
     assert again == run
     assert again.key == run.key
 
 
-def test_all_that_decides_the_outcome_changes_the_key() -> None:
+def test_every_option_changes_the_key() -> None:
     run = tiny_run()
     others = [
         tiny_run(seed=2),
@@ -75,13 +75,13 @@ def test_a_run_cannot_be_changed_in_place() -> None:
         tiny_run().seed = 2
 
 
-def test_an_unknown_part_is_refused() -> None:
+def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(ConfigError, match="epoch"):
         Run(**{**tiny_run().model_dump(), "epoch": 3})
 
 
 @pytest.mark.parametrize(("windows", "steps"), [(1000, 64), (1, 2), (33, 4)])
-def test_epochs_become_steps(windows: int, steps: int) -> None:
+def test_epochs_are_converted_to_steps(windows: int, steps: int) -> None:
     config = Learning(epochs=2, batch_size=32, looks=4).config(windows, seed=5)
     assert config.max_steps == steps
     assert config.max_steps // config.val_check_steps >= min(4, steps)

@@ -10,7 +10,7 @@ from tests.bench.conftest import ETT_HOURLY
 
 
 class _Repeats:
-    """Repeats the last value, and says it leapt once more in the second variate than in the first."""
+    """Repeats the last value, and reports one more leap for the second series than for the first."""
 
     def __init__(self, horizon: int) -> None:
         self.horizon = horizon

@@ -21,7 +21,7 @@ def _line(run: Run, rung: int, error: float) -> results.Line:
 
 @pytest.fixture
 def tried(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """The runs that were tried; a low learning rate and many epochs give the smallest error, so the best is known."""
+    """The runs that were tried; a low learning rate and many epochs give the smallest error."""
     runs: list[Run] = []
 
     def pretend(run: Run, cuts: Sequence[Cut]) -> results.Line:
@@ -33,7 +33,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     return runs
 
 
-def test_the_recipes_on_record_are_the_best_of_the_log_on_record() -> None:
+def test_the_stored_recipes_are_the_best_of_the_log() -> None:
     assert FILE.read_text(encoding="utf-8") == written(results.read(COMMITTED_LOG))
 
 
@@ -46,7 +46,7 @@ def test_a_search_halves_its_candidates_and_ends_with_the_best(folder: Path, tri
     assert best.training.epochs == max(run.training.epochs for run in tried)
 
 
-def test_the_recipe_of_before_is_among_the_last_of_a_search_of_m4(
+def test_the_previous_recipe_is_in_the_last_rung_on_m4(
     folder: Path, tried: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     former = Recipe(model=LeapTSDesign(options={"hidden_size": 8}))
@@ -59,7 +59,7 @@ def test_the_recipe_of_before_is_among_the_last_of_a_search_of_m4(
     assert last[-1].training == former.training.model_copy(update={"epochs": longest, "looks": 1})
 
 
-def test_a_search_that_was_stopped_repeats_no_trial(folder: Path, tried: list[Run]) -> None:
+def test_a_resumed_search_repeats_no_trial(folder: Path, tried: list[Run]) -> None:
     search.search("ETTh1", folder, tell=lambda _: None)
     lines = results.read(folder / LOG)
     (folder / LOG).unlink()
@@ -71,7 +71,7 @@ def test_a_search_that_was_stopped_repeats_no_trial(folder: Path, tried: list[Ru
     assert results.read(folder / LOG) == lines
 
 
-def test_the_best_is_taken_however_long_it_was_trained() -> None:
+def test_the_best_trial_of_any_rung_is_chosen() -> None:
     short, long = candidates("ETTh1", 7)[:2]
     lines = [
         _line(recipe.run("ETTh1", input_size=96, horizon=36, seed=1), rung, error)
@@ -89,7 +89,7 @@ def test_a_trial_on_more_validation_parts_counts_before_a_smaller_error() -> Non
     assert chosen([several, single])["ILI"] == other
 
 
-def test_on_m4_a_trial_judged_at_its_end_counts_before_a_smaller_error_amid_one() -> None:
+def test_on_m4_trials_judged_at_their_end_come_first() -> None:
     def line(looks: int, error: float) -> results.Line:
         training = TINY.training.model_copy(update={"looks": looks})
         run = Recipe(model=TINY.model, training=training).run("M4-Hourly", input_size=24, horizon=12, seed=1)
@@ -131,7 +131,7 @@ def test_the_smallest_variant_that_is_nearly_as_good_is_chosen(compact: float, s
     assert chosen(lines)["ETTh2"] == forms[width]
 
 
-def test_a_search_of_a_timed_set_ends_with_the_lean_forms_of_its_best(folder: Path, tried: list[Run]) -> None:
+def test_a_search_of_a_timed_data_set_ends_with_compact_variants(folder: Path, tried: list[Run]) -> None:
     for name in ("ETTh2", "ETTm1"):
         search.search(name, folder, tell=lambda _: None)
     timed, other = ([run for run in tried if run.dataset == name] for name in ("ETTh2", "ETTm1"))
@@ -140,7 +140,7 @@ def test_a_search_of_a_timed_set_ends_with_the_lean_forms_of_its_best(folder: Pa
     assert [run.model for run in timed[-2:]] in [[final.compact(width).model for width in (64, 32)] for final in finals]
 
 
-def test_a_lean_recipe_is_never_wider_nor_longer_than_its_recipe() -> None:
+def test_a_compact_variant_is_not_larger_than_its_recipe() -> None:
     wide = Recipe(model=LeapTSDesign(options={"hidden_size": 128, "mixing": {"kind": "mlp"}}))
     narrow = Recipe(model=LeapTSDesign(options={"hidden_size": 32}))
     config = wide.compact(64).model.config(input_size=96, horizon=60, variates=7)

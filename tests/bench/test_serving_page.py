@@ -1,4 +1,4 @@
-"""What the load generator says is read right, and the page on the server's speed says what the results say."""
+"""The output of the load generator is parsed, and the page on the server's speed agrees with the results."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_a_measurement_without_loads_leaves_the_last_ones_in_place(lines: list[L
     assert rendered([*lines, dict(BARE)]) == rendered(lines)
 
 
-def test_the_load_generators_words_are_read() -> None:
+def test_the_output_of_the_load_generator_is_parsed() -> None:
     text = """Running 4s test @ http://127.0.0.1:8123/v1/forecast
   1 threads and 64 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
@@ -72,7 +72,7 @@ Requests/sec:    758.49
     }
 
 
-def test_a_short_soak_is_not_called_a_long_one(lines: list[Line]) -> None:
+def test_the_duration_of_a_soak_is_stated(lines: list[Line]) -> None:
     soak: Line = {
         "kind": "soak",
         "seconds": 30,
@@ -87,7 +87,7 @@ def test_a_short_soak_is_not_called_a_long_one(lines: list[Line]) -> None:
     assert "+0.5 MB after warm-up" in page
 
 
-def test_made_up_requests_that_failed_are_said(lines: list[Line]) -> None:
+def test_failed_generated_requests_are_reported(lines: list[Line]) -> None:
     schema: Line = {
         "kind": "schema",
         "operations": 7,

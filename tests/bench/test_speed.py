@@ -1,4 +1,4 @@
-"""Measuring, without ever asserting a time: what is measured is what training and forecasting do, and is told truly."""
+"""Measurements run what training and forecasting run; no time is asserted."""
 
 import copy
 from collections.abc import Callable
@@ -42,23 +42,23 @@ def test_a_slow_candidate_is_called_twice(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
-def test_an_exponent_is_the_power_that_made_the_values(power: float) -> None:
+def test_the_exponent_of_a_power_law_is_recovered(power: float) -> None:
     assert exponent([7, 70, 700], [3 * size**power for size in (7, 70, 700)]) == pytest.approx(power)
 
 
-def test_small_memory_does_not_tilt_the_exponent() -> None:
+def test_small_memory_does_not_affect_the_exponent() -> None:
     assert memory_exponent([1, 10, 100], [5_000, 10_000_000, 100_000_000]) == pytest.approx(1)
     assert memory_exponent([1, 10], [None, 10_000_000]) is None
 
 
-def test_peak_memory_sees_what_is_held_and_let_go() -> None:
+def test_peak_memory_includes_freed_memory() -> None:
     held = peak_memory(lambda: torch.ones(32, 1024, 1024).sum())
     if held is None:
         pytest.skip("this system does not tell a process's highest mark anew")
     assert 100e6 < held < 200e6
 
 
-def test_a_timed_step_learns_nothing() -> None:
+def test_a_timed_step_does_not_change_the_weights() -> None:
     model = build_model(CONFIG, seed=1)
     before = copy.deepcopy(model.state_dict())
     step = training_step(model, random_walks(2, 3, LOOKBACK, 1), torch.zeros(2, 3, HORIZON))
@@ -81,7 +81,7 @@ def test_a_race_ends_with_training_or_with_its_budget(budget: float, finished: b
     assert raced["looks"]
 
 
-def test_what_onnx_runtime_is_timed_on_is_the_same_forecast() -> None:
+def test_onnx_runtime_computes_the_same_forecast() -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     model, history = build_model(CONFIG, seed=1), random_walks(1, 3, LOOKBACK, 1)
@@ -130,7 +130,7 @@ def _inference(ours: float) -> dict[str, Any]:
     return {"places": [{"set": "ETTh2", "windows": 32, "variates": 7, "leaps": 2.0, "seconds": seconds}]}
 
 
-def test_ratios_are_held_to_what_was_to_be_reached_with_one_thread() -> None:
+def test_targets_are_for_one_thread() -> None:
     page = speed_page([_line("inference", _inference(0.004)), _line("inference", _inference(0.002), threads=2)])
     assert "| ETTh2 | 32 | LeapTS | DLinear | 4 | 3 | NO | 4 | 1 |" in page
     assert "| ETTh2 | 32 | LeapTS | TSMixer | 0.4 | 0.65 | yes | 4 | 10 |" in page
@@ -138,14 +138,14 @@ def test_ratios_are_held_to_what_was_to_be_reached_with_one_thread() -> None:
     assert "| ETTh2 | 32 | LeapTS | DLinear | 2 | - | - | 2 | 1 |" in page.split("With 2 threads")[1]
 
 
-def test_the_last_line_of_a_point_counts_and_quick_looks_never_do() -> None:
+def test_the_last_line_of_a_point_counts_and_quick_runs_do_not() -> None:
     lines = [_line("inference", _inference(ours)) for ours in (0.009, 0.003)]
     page = speed_page([*lines, _line("inference", _inference(0.007), quick=True)])
     assert "| DLinear | 3 | 3 | yes |" in page
     assert speed_page([_line("inference", _inference(0.007), quick=True)]) == "not run here"
 
 
-def test_a_race_is_to_the_peers_own_best() -> None:
+def test_a_race_is_to_the_best_error_of_the_baseline() -> None:
     race_of = {
         "LeapTS": {"looks": [(1.0, 0.5), (2.0, 0.3), (3.0, 0.2)], "steps": 9, "max_steps": 9, "finished": True},
         "iTransformer": {"looks": [(4.0, 0.4), (8.0, 0.3), (9.0, 0.35)], "steps": 9, "max_steps": 9, "finished": True},
@@ -158,7 +158,7 @@ def test_a_race_is_to_the_peers_own_best() -> None:
     assert "| ETTh1 | PatchTST | 0.1000 | 30.0 | never | - | 0.385 | NO | 3 of 90 steps |" in page
 
 
-def test_the_other_points_tell_what_was_missed() -> None:
+def test_missed_targets_are_stated() -> None:
     task = {"name": "horizon", "sizes": [24, 48], "seconds": [0.01, 0.04], "memory": [None, 8_000_000]}
     grown = {**task, "exponent": 2.0, "last_exponent": 2.0, "memory_exponent": None}
     predict = {"LeapTS": 1.0, "neuralforecast's DLinear": 4.0}

@@ -103,12 +103,12 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 @pytest.fixture
 def page(rendered: dict[str, str]) -> str:
-    """All of them in one text."""
+    """All pages in one text."""
     return "\n".join(rendered.values())
 
 
 def test_the_pages_in_the_docs_are_those_of_the_stored_results(tmp_path: Path) -> None:
-    """A changed setting means new runs: without this, the pages would go on showing the old ones."""
+    """A changed setting needs new runs: without this test, the pages would still show the old ones."""
     root = Path(__file__).parents[2]
     pages.write(root / "benchmarks" / "results", tmp_path)
     for page in sorted(tmp_path.rglob("*.md")):
@@ -138,13 +138,13 @@ def test_charts_show_every_data_set_that_ran() -> None:
     assert baselines_chart(of["baselines"]).startswith(b"<?xml")
 
 
-def test_seeds_become_mean_and_spread(page: str) -> None:
+def test_a_cell_has_mean_and_spread_over_seeds(page: str) -> None:
     """COVID at 12: MSE 2.8 and 3.0 against the paper's 2.921; MAE 0.9 and 1.0 against 0.943."""
     row = "| COVID | 12 | 2.900 ± 0.141 | 2.921 | -0.7 % | 2.876 (Amplifier) | 2.500 | 0.950 ± 0.071 | 0.943 | +0.7 %"
     assert row in page
 
 
-def test_an_ensemble_stands_beside_one_model(page: str) -> None:
+def test_an_ensemble_is_compared_with_one_model(page: str) -> None:
     """COVID at 12: 2.75 after 2.9, and 0.9 after 0.95; both below the paper on the average."""
     assert "| COVID | 12 | 2.750 | 2.900 | -5.2 % | 2.921 | 0.900 | 0.950 | -5.3 % | 0.943 |" in page
     assert "| COVID | 3.875 | 4.071 | -4.8 % | 1.075 | 1.174 | -8.4 % | 1 | yes |" in page
@@ -163,11 +163,11 @@ def test_a_set_counts_as_reached_only_when_both_metrics_are(page: str) -> None:
     assert "One model is above the paper's MSE or MAE on ILI (MSE -3.6 %, MAE +8.4 %)." in page
 
 
-def test_an_ablation_that_does_not_hold_is_said_plainly(page: str) -> None:
+def test_an_ablation_that_does_not_hold_is_stated(page: str) -> None:
     assert "the full model is NOT the best. Relative to it: w/o High-Level -1.2 %" in page
 
 
-def test_runs_of_a_replaced_recipe_count_nowhere() -> None:
+def test_runs_of_a_replaced_recipe_do_not_count() -> None:
     current = [entry for entry in MAIN if entry.run.dataset != "ILI"]
     rendered = pages.render({"main": current, "ablation": ABLATION}, results.finished(GOLDEN))
     assert all("| ILI |" not in page for page in rendered.values())
@@ -188,7 +188,7 @@ def test_published_figures_are_those_of_the_paper() -> None:
     assert best_other("main", "SZ-taxi", 24, "MSE") is None
 
 
-def test_confidence_intervals_are_students() -> None:
+def test_confidence_intervals_are_those_of_student() -> None:
     """Five values with standard deviation 1, at 95 %: 2.776 / sqrt(5)."""
     assert confidence_halfwidth(Figure(0.0, 1.0, 5), 0.95) == pytest.approx(2.7764 / 5**0.5, rel=1e-4)
 
@@ -207,7 +207,7 @@ def test_no_suite_names_one_run_twice_under_one_variant(suite: str) -> None:
 
 
 def _results(figures: dict[tuple[str, int], float], dataset: str = "COVID") -> Results:
-    """Runs of a set at all of its horizons, with one error for each variant and seed."""
+    """Runs of a data set at all horizons, with one error for each variant and seed."""
     suite, done = [], {}
     for (variant, seed), error in figures.items():
         for horizon in find(dataset).horizons:

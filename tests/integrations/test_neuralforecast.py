@@ -171,7 +171,7 @@ def test_the_trace_tiles_the_horizon_for_every_window_of_the_last_prediction() -
     frame = nf.models[0].trace_frame(["a", "b", "c"])
     assert (frame.groupby(["unique_id", "window"])["length"].sum() == H).all()
     assert sorted(set(frame["unique_id"])) == ["a", "b", "c"]
-    with pytest.raises(ConfigError, match="2 names for 9 windows"):
+    with pytest.raises(ConfigError, match=r"2 names.* 9 windows"):
         nf.models[0].trace_frame(["a", "b"])
 
 
