@@ -24,7 +24,6 @@ import torch
 from leapts import LeapTS
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError
-from leapts.forecasting.arrays import ArrayForecaster
 from leapts_bench import results
 from leapts_bench.server_process import ServerProcess, server_process
 
@@ -89,17 +88,15 @@ def _prepare(place: Path) -> tuple[Path, bytes]:
 
 
 def _bare(folder: Path, body: bytes) -> dict[str, Any]:
-    """Measure forecasts per second without a server: the model on one window, arrays of one and of 64."""
-    fitted = LeapTS.load(folder).fitted_
+    """Measure forecasts per second without a server: the network, and the predictor on one and on 64 requests."""
+    predictor = LeapTS.load(folder).predictor_
     asked = json.loads(body)["series"]
-    door = ArrayForecaster(fitted)
-    read = door.read([one["id"] for one in asked], np.array([one["values"] for one in asked]))
-    window = torch.from_numpy(((read.tails - read.mean[:, None]) / read.scale[:, None]).astype(np.float32))[None]
+    windows = predictor.windows_from_arrays([one["id"] for one in asked], np.array([one["values"] for one in asked]))
     return {
-        "model": fitted.config.model_dump(mode="json"),
-        "model_per_second": round(_rate(lambda: fitted.model.forecast(window)), 1),
-        "door_per_second": round(_rate(lambda: door.forecast([read])), 1),
-        "door_of_64_per_second": round(64 * _rate(lambda: door.forecast([read] * 64)), 1),
+        "model": predictor.config.model_dump(mode="json"),
+        "model_per_second": round(_rate(lambda: predictor.model.forecast(windows.batch.history)), 1),
+        "door_per_second": round(_rate(lambda: predictor.predict(windows)), 1),
+        "door_of_64_per_second": round(64 * _rate(lambda: predictor.predict_together([windows] * 64)), 1),
     }
 
 

@@ -92,13 +92,13 @@ def test_a_checkpoint_of_another_run_or_schema_is_refused(tmp_path: Path, monkey
 def test_a_checkpoint_names_its_schema(tmp_path: Path) -> None:
     file, _, _ = _saved(tmp_path)
     record, _ = file._parsed(file.read())
-    assert record["schema"] == 2
+    assert record["schema"] == 3
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     file, model, optimizer = _saved(tmp_path)
     content = file.read()
-    for place in range(0, len(content), len(content) // 60):
+    for place in range(0, len(content), len(content) // 500):
         damaged = bytearray(content)
         damaged[place] ^= 0x10
         with pytest.raises(ModelFileError):
@@ -114,8 +114,8 @@ def test_tensors_under_other_names_or_without_a_record_are_refused(tmp_path: Pat
     with pytest.raises(ModelFileError, match="cannot be read as a checkpoint"):
         file.restore(save(tensors), model, optimizer)
     swapped = dict(zip(tensors, reversed(list(tensors.values())), strict=True))
-    assert checkpoint._digest(swapped) != checkpoint._digest(tensors)
+    assert checkpoint._digest(swapped, {}) != checkpoint._digest(tensors, {})
     renamed = {f"x{name}": value for name, value in tensors.items()}
-    assert checkpoint._digest(renamed) != checkpoint._digest(tensors)
+    assert checkpoint._digest(renamed, {}) != checkpoint._digest(tensors, {})
     backwards = dict(reversed(list(tensors.items())))
-    assert checkpoint._digest(backwards) == checkpoint._digest(tensors)
+    assert checkpoint._digest(backwards, {}) == checkpoint._digest(tensors, {})

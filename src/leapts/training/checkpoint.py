@@ -17,7 +17,7 @@ from leapts.training.early_stopping import TrainingReport, TrainingState
 
 FILE_NAME = "checkpoint.safetensors"
 _PARTS = "parts"
-_SCHEMA = 2  # schema 1 sampled other batches
+_SCHEMA = 3  # schema 1 sampled other batches; the digest of schema 2 did not cover the record
 
 
 def kept_files(folder: Path) -> list[Path]:
@@ -63,11 +63,11 @@ class Checkpoint:
         tensors = {name: value.contiguous() for name, value in tensors.items()}
         record = {
             "schema": _SCHEMA,
-            "sha256": _digest(tensors),
             "fingerprint": self.fingerprint,
             "report": state.report.to_dict(),
             "checks_without_improvement": state.checks_without_improvement,
         }
+        record["sha256"] = _digest(tensors, record)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_file(self.path, save(tensors, metadata={"record": json.dumps(record)}))
 
@@ -83,11 +83,7 @@ class Checkpoint:
             ModelFileError: When the content is damaged, or belongs to a run with other options or data.
         """
         record, tensors = self._parsed(content)
-        if record.get("schema") != _SCHEMA:
-            raise ModelFileError(
-                f"{self.path} was written by another version of LeapTS; resume with that one, or choose another folder"
-            )
-        if record.get("fingerprint") != self.fingerprint:
+        if record["fingerprint"] != self.fingerprint:
             raise ModelFileError(
                 f"{self.path} belongs to another run: the options or the data differ; "
                 "resume with the same ones, or choose another folder"
@@ -107,17 +103,22 @@ class Checkpoint:
             # A file starts with the length of its header and the header itself, which is JSON.
             header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
             record = json.loads(header["__metadata__"]["record"])
-            if record["sha256"] != _digest(tensors):
+            if record["schema"] != _SCHEMA:
+                raise ModelFileError(
+                    f"{self.path} was written by another version of LeapTS; resume with that one, or choose another "
+                    "folder"
+                )
+            if record.pop("sha256") != _digest(tensors, record):
                 raise ValueError("its content does not match its digest")
             return record, tensors
-        except (SafetensorError, OSError, KeyError, ValueError) as error:
+        except (SafetensorError, KeyError, ValueError) as error:
             raise ModelFileError(
                 f"{self.path} cannot be read as a checkpoint ({error}); start again without resuming"
             ) from error
 
 
-def _digest(tensors: dict[str, Tensor]) -> str:
-    digest = hashlib.sha256()
+def _digest(tensors: dict[str, Tensor], record: dict[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode())
     for name in sorted(tensors):
         digest.update(name.encode())
         digest.update(tensors[name].numpy().tobytes())
