@@ -4,12 +4,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leapts.model.layers import GroupedLinear, TanhLinear, tanh
+from leapts.model.layers import GroupedLinear, TanhLinear, tanh, tanh_times
 
 
 def test_tanh_is_the_hyperbolic_tangent() -> None:
     x = torch.linspace(-40, 40, 2001, dtype=torch.float64)
     torch.testing.assert_close(tanh(x), torch.tanh(x))
+    torch.testing.assert_close(tanh_times(x, 3 * x), torch.tanh(x) * 3 * x)
 
 
 @given(sizes=st.lists(st.integers(0, 5), min_size=1, max_size=4))

@@ -10,10 +10,23 @@ from torch import Tensor, nn
 
 hardswish = F.hardswish  # the activation of all hidden layers
 
+# tanh(x) = 1 - 2 sigmoid(-2x), which takes less than half the time of torch.tanh on a CPU.
+TANH_FACTOR = -2.0
+
 
 def tanh(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """Compute the hyperbolic tangent as 1 - 2 sigmoid(-2x), in less than half the time of torch.tanh on a CPU."""
-    return torch.rsub(torch.sigmoid(x * -2.0), 1, alpha=2)
+    """Compute the hyperbolic tangent."""
+    return torch.rsub(torch.sigmoid(x * TANH_FACTOR), 1, alpha=2)
+
+
+def tanh_times(x: Float[Tensor, "*shape"], y: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Compute tanh(x) * y."""
+    return tanh_times_scaled(x * TANH_FACTOR, y)
+
+
+def tanh_times_scaled(x: Float[Tensor, "*shape"], y: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Compute tanh(x / TANH_FACTOR) * y."""
+    return torch.addcmul(y, torch.sigmoid(x), y, value=-2)
 
 
 class Mlp(nn.Module):

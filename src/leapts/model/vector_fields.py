@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from leapts.model.layers import GroupedLinear, hardswish, tanh
+from leapts.model.layers import GroupedLinear, hardswish, tanh, tanh_times
 
 Hidden = Float[Tensor, "rows hidden"]
 Signal = Float[Tensor, "rows control"]
@@ -41,12 +41,13 @@ class FactoredField(nn.Module):
         self.strength = GroupedLinear(clusters, width, rank)
         self.spread = GroupedLinear(clusters, control + 1, rank, bias=False)
         self.collect = GroupedLinear(clusters, rank, hidden, bias=False)
+        self.weigh = tanh_times
 
     def at(self, state: Hidden, signal: Signal, sizes: Sequence[int]) -> LinearMap:
         """Return the field at these states; rows are sorted by cluster, with `sizes` rows in each."""
         inner = hardswish(self.inner.runs(torch.cat([state, signal], 1), sizes))
-        strength = tanh(self.strength.runs(inner, sizes))
-        return lambda increments: self.collect.runs(strength * self.spread.runs(increments, sizes), sizes)
+        strength = self.strength.runs(inner, sizes)
+        return lambda increments: self.collect.runs(self.weigh(strength, self.spread.runs(increments, sizes)), sizes)
 
 
 VectorField = FullField | FactoredField
