@@ -11,9 +11,9 @@ import typer
 
 from leapts.cli import options
 from leapts.cli.options import NewModel, shared_options
-from leapts.cli.report import Page, require_page
-from leapts.cli.sources import read_source, require_not_input
-from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_json
+from leapts.cli.report import Page
+from leapts.cli.sources import PAGE, read_source, require_output
+from leapts.cli.terminal import Interrupted, TrainingBar, note, say, say_files, show_table, write_json
 from leapts.config import ReadOptions
 from leapts.errors import ConfigError
 from leapts.messages import counted, quoted
@@ -35,7 +35,7 @@ BaselineKinds = Annotated[
 EXAMPLE = """\b
 Examples:
   leapts backtest sales.csv --horizon 24 --windows 5
-  leapts backtest SeattleWeather --horizon 28 --windows 3 --level 80,95 -o cv.csv
+  leapts backtest RetailPromotions --horizon 14 --windows 3 --level 80,95 -o cv.csv
   leapts backtest sales.csv --horizon 24 --baselines stats,neural
 """
 
@@ -58,13 +58,11 @@ def backtest(
     json: options.Json = False,
 ) -> None:
     """Forecast from several past cutoffs, and compare the errors with those of baselines."""
-    from leapts.data.frames import require_writable, write_frame
+    from leapts.data.frames import write_frame
 
     kinds, levels = _kinds(baselines), options.parse_levels(level)
-    if out is not None:
-        require_writable(out)
-        require_not_input(out, data=data)
-    require_page(report)
+    require_output(out, data=data)
+    require_output(report, PAGE, data=data)
     options.use_threads(threads)
     source = read_source(data, read)
     season = season_length or source.season
@@ -92,9 +90,7 @@ def backtest(
     _show(comparison.scores)
     for text in notes:
         note(f"note: {text}")
-    for what, path in (("forecasts", written), ("report", report)):
-        if path is not None:
-            say(f"{what:<9} {path}")
+    say_files(forecasts=written, report=report)
     say(verdict(comparison.scores))
 
 

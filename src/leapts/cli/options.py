@@ -104,18 +104,21 @@ Levels = Annotated[
     list[str] | None,
     typer.Option("--level", help="Prediction interval in percent, such as 80; several as 80,95 or by repeating it."),
 ]
-_CONFIG = Annotated[
-    Path | None,
-    typer.Option(is_eager=True, callback=read_config, help="TOML file with defaults for these options."),
-]
-_FIT_CONFIG = Annotated[
-    Path | None,
-    typer.Option(
-        is_eager=True,
-        callback=read_config,
-        help="TOML file with defaults for these options, and tables [model] and [training].",
-    ),
-]
+
+
+def _config(tables: str = "") -> Any:
+    """Option --config, which sets the defaults of all others and is thus read first."""
+
+    def read(context: typer.Context, path: Path | None) -> Path | None:
+        if path is not None and not context.resilient_parsing:
+            read_config(context, path)
+        return path
+
+    text = f"TOML file with defaults for these options{tables}."
+    return Annotated[Path | None, typer.Option(is_eager=True, callback=read, help=text)]
+
+
+_CONFIG, _FIT_CONFIG = _config(), _config(", and tables [model] and [training]")
 _DEBUG = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
