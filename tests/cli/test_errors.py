@@ -164,7 +164,7 @@ def test_unwritable_folder_is_found_before_the_fit(leapts: Leapts) -> None:
 @pytest.mark.parametrize("option", [["--threads", 2], ["--escape-formulas"], ["--trace", "t.csv"]])
 def test_options_that_ray_cannot_use_are_refused(leapts: Leapts, data: Path, model: Path, option: list[object]) -> None:
     line = leapts("predict", model, data, "-o", "forecasts", "--engine", "ray", *option).error_line
-    assert option[0] in line
+    assert str(option[0]) in line
 
 
 @pytest.mark.parametrize(

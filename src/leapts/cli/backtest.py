@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leapts.forecasting.baselines import Baseline
     from leapts.forecasting.comparison import Comparison, ModelScore
 
+CLOSE = 0.01  # relative difference of two errors that are called about the same
 BASELINES = ("naive", "stats", "neural", "all")
 BaselineKinds = Annotated[
     list[str] | None,
@@ -95,20 +96,26 @@ def backtest(
 
 
 def verdict(scores: Sequence["ModelScore"]) -> str:
-    """Say in words which model has the lowest MAE, and by how much LeapTS is better or worse."""
+    """Say in words how the errors of LeapTS compare with those of the best baseline."""
     ours, coarse = scores[0], f"{scores[0].name} (coarse)"
     baselines = [score for score in scores[1:] if score.name != coarse]
     if not baselines:
         return f"{ours.name} was compared with no baseline"
     best = min(baselines, key=lambda score: score.mae)
-    if ours.mae < best.mae:
-        return f"{ours.name} has the lowest MAE: {1 - ours.mae / best.mae:.0%} below {best.name}"
-    if ours.mae == best.mae:
-        return f"{ours.name} and {best.name} have the same MAE"
-    better = [score.name for score in baselines if score.mae < ours.mae]
-    above = f"{ours.mae / best.mae - 1:.0%} above" if best.mae > 0 else "above the zero of"
-    text = f"{ours.name} does not have the lowest MAE: {above} {best.name}"
-    return text if len(better) == 1 else f"{text}; better are {', '.join(better)}"
+    difference = ours.mae / best.mae - 1 if best.mae > 0 else math.inf * ours.mae
+    if not abs(difference) >= CLOSE:  # also for two errors of zero
+        text = f"{ours.name} and {best.name} have about the same MAE"
+    elif difference < 0:
+        text = f"{ours.name} has the lowest MAE: {-difference:.0%} below {best.name}"
+    else:
+        above = f"{difference:.0%} above" if math.isfinite(difference) else "above the zero of"
+        better = [score.name for score in baselines if score.mae < ours.mae]
+        others = f"; better are {', '.join(better)}" if len(better) > 1 else ""
+        text = f"{ours.name} does not have the lowest MAE: {above} {best.name}{others}"
+    by_mase = min([ours, *baselines], key=lambda score: score.mase if math.isfinite(score.mase) else math.inf)
+    if by_mase.name == (ours.name if difference < 0 else best.name) or not math.isfinite(by_mase.mase):
+        return text
+    return f"{text}. {by_mase.name} has the lowest MASE, which weighs all series alike"
 
 
 def _kinds(given: Sequence[str] | None) -> set[str]:
