@@ -168,18 +168,19 @@ _HOW = """
     torchrun --nproc-per-node 2 -m leapts fit sales.csv --horizon 24 --out model/ --checkpoint run/
     torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST:29500 -m leapts fit ...
 
-This is data parallelism: every process reads the same data and computes its share of each batch; the gradients are added,
-weighted by the shares. `batch_size` is the size of the whole batch, and the weights equal those of a single process up to
-the order of additions. Only the first process writes files and prints. If a process is lost, the others exit with a
-one-line error; the same command with `--resume` continues from the last checkpoint, with any number of processes.
+This is data parallelism: every process reads the same data and computes its share of each batch; the gradients are
+added, weighted by the shares. `batch_size` is the size of the whole batch, and the weights equal those of a single
+process up to the order of additions. Only the first process writes files and prints. If a process is lost, the
+others exit with a one-line error; the same command with `--resume` continues from the last checkpoint, with any
+number of processes.
 
-Processes on one machine communicate over the loopback interface, unless `GLOO_SOCKET_IFNAME` names another. torchrun itself
-listens on every network interface while it runs; use a firewall to keep others out.
+Processes on one machine communicate over the loopback interface, unless `GLOO_SOCKET_IFNAME` names another.
+torchrun itself listens on every network interface while it runs; use a firewall to keep others out.
 
 In a program, `LeapTS.fit` joins a process group that is already initialized by Ray Train
 ([examples/ray_training.py](../examples/ray_training.py)), Spark's TorchDistributor or
-`torch.distributed.init_process_group("gloo")`. All processes call `fit` with the same arguments, and all get the same model.
-`fit(workers=leapts.training.distributed.SingleProcess())` ignores the process group.
+`torch.distributed.init_process_group("gloo")`. All processes call `fit` with the same arguments, and all get the
+same model. `fit(workers=leapts.training.distributed.SingleProcess())` ignores the process group.
 
 ## Forecast on a cluster
 
@@ -188,29 +189,31 @@ In a program, `LeapTS.fit` joins a process group that is already initialized by 
 
 Without `--address`, Ray runs on this machine only and accepts no connections from others.
 
-`history/` is a folder of Parquet files in the long layout, in any order; `forecasts/` becomes such a folder too. All machines
-must see both folders and the model under the same paths.
+`history/` is a folder of Parquet files in the long layout, in any order; `forecasts/` becomes such a folder too.
+All machines must see both folders and the model under the same paths.
 
-- Each file is a partition if no series is in two files and no file has more than two million rows. The statistics in the
-  files decide: the ranges of series names must not overlap.
-- Otherwise, or with `--partitions`, rows are exchanged between machines (a shuffle): a hash of the series name assigns each
-  row to a partition, so that every series is complete. There is a partition for every million rows, and at least two for
-  each processor. Give `--partitions` if you may repeat the command on a cluster of another size.
-- Each worker reads the model once and then forecasts one partition after the other. A partition that is written is not
-  forecast again, neither after the loss of a machine nor when you repeat the command. `forecasts/` appears when all
-  partitions are complete.
+- Each file is a partition if no series is in two files and no file has more than two million rows. The statistics
+  in the files decide: the ranges of series names must not overlap.
+- Otherwise, or with `--partitions`, rows are exchanged between machines (a shuffle): a hash of the series name
+  assigns each row to a partition, so that every series is complete. There is a partition for every million rows,
+  and at least two for each processor. Give `--partitions` if you may repeat the command on a cluster of another
+  size.
+- Each worker reads the model once and then forecasts one partition after the other. A partition that is written is
+  not forecast again, neither after the loss of a machine nor when you repeat the command. `forecasts/` appears when
+  all partitions are complete.
 
-The function behind it is `leapts.integrations.ray.predict_partition(table, model)`, from Arrow table to Arrow table. Spark runs it
-through `mapInArrow`: [examples/spark_forecast.py](../examples/spark_forecast.py), `pip install 'leapts[spark]'`. A multivariate
-model forecasts all its series together and cannot be distributed this way; fit it with `mixing.kind = "none"`.
+The function behind it is `leapts.integrations.ray.predict_partition(table, model)`, from Arrow table to Arrow
+table. Spark runs it through `mapInArrow`: [examples/spark_forecast.py](../examples/spark_forecast.py), `pip install
+'leapts[spark]'`. A multivariate model forecasts all its series together and cannot be distributed this way; fit it
+with `mixing.kind = "none"`.
 
 ## Tune and benchmark on a cluster
 
     leapts tune sales.csv --horizon 24 --engine ray --address auto --study search.db --out best.toml
     python -m leapts_bench run SUITE --engine ray --address auto
 
-As many trials or runs are in progress as the cluster has processors. The process you started stores each when it ends. If a
-machine is lost, only its unfinished trials or runs are repeated elsewhere.
+As many trials or runs are in progress as the cluster has processors. The process you started stores each when it
+ends. If a machine is lost, only its unfinished trials or runs are repeated elsewhere.
 """
 
 _MEASURED = """
@@ -218,34 +221,35 @@ _MEASURED = """
 
 Measured by `python benchmarks/leapts_bench/scale.py measure` (commit {commit}, torch {torch}); the figures are in
 `benchmarks/results/scale.jsonl`. One process with one thread forecasts a partition of {series:,} series of {steps}
-steps, with look-back {lookback}, horizon {horizon} and hidden size {hidden}. The figures are medians of {repeats} runs, in
-processor time, because the machine was shared. A quiet or newer machine is faster.
+steps, with look-back {lookback}, horizon {horizon} and hidden size {hidden}. The figures are medians of {repeats}
+runs, in processor time, because the machine was shared. A quiet or newer machine is faster.
 """
 
 _PLAN = """
 ## Capacity plan
 
-One forecast is the whole horizon of one series. The plan assumes machines with {cores} cores, {memory:.0f} GB and {network:.0f}
-Gbit/s, and {hours:.0f} hour for the forecasts of a day. *With a shuffle* applies when series are spread over several files: half
-of the time is then spent on exchanging rows, and all rows are held in the {shared:.0%} of memory that Ray reserves for
-them. Ray moves further rows to disk, which was not measured. The plan is computed from the figures above. Nothing was run at
-these sizes, and the overhead of Ray or Spark is not included: double the number of machines before you rely on it.
+One forecast is the whole horizon of one series. The plan assumes machines with {cores} cores, {memory:.0f} GB and
+{network:.0f} Gbit/s, and {hours:.0f} hour for the forecasts of a day. *With a shuffle* applies when series are
+spread over several files: half of the time is then spent on exchanging rows, and all rows are held in the
+{shared:.0%} of memory that Ray reserves for them. Ray moves further rows to disk, which was not measured. The plan
+is computed from the figures above. Nothing was run at these sizes, and the overhead of Ray or Spark is not
+included: double the number of machines before you rely on it.
 """
 
 _BOTTLENECKS = """
 ## Bottlenecks
 
-**1 million.** {small} of one core: no cluster is needed. The bottleneck is not the network but everything around it:
-{preparing:.0%} of the time is reading, validating and writing. Starting a process takes {start:.1f} s, as long as forecasting
-{break_even:,.0f} series, so a few large partitions are better than many small ones. Use `leapts predict` on one machine.
+**1 million.** {small} of one core: no cluster is needed. The bottleneck is not the network but everything around
+it: {preparing:.0%} of the time is reading, validating and writing. Starting a process takes {start:.1f} s, as long
+as forecasting {break_even:,.0f} series, so a few large partitions are better than many small ones. Use `leapts
+predict` on one machine.
 
 **100 million.** {middle} for the hour if every file holds complete series. Otherwise {middle_rows} of rows
 ({middle_bytes} as Parquet) are exchanged each day, and memory is the bottleneck: {middle_exchange}. To avoid the
 shuffle, write the history sorted by series, in files of up to two million rows, with only the look-back of each series.
 
 **10 billion.** {large} for the hour without a shuffle, {large_exchange} with one. The next bottleneck is storage:
-{large_bytes} read within the hour is {large_rate} per second, and {days} days of forecasts take {large_kept}. At this size
-it would pay to forecast only series that have new data; to store look-backs as packed float32 arrays instead of rows with
-names and timestamps, which removes the shuffle and most of the validation; to write forecasts as float32; and to divide the
-series among independent clusters, because no forecast needs another series.
-"""
+{large_bytes} read within the hour is {large_rate} per second, and {days} days of forecasts take {large_kept}. At
+this size it would pay to forecast only series that have new data; to store look-backs as packed float32 arrays
+instead of rows with names and timestamps, which removes the shuffle and most of the validation; to write forecasts
+as float32; and to divide the series among independent clusters, because no forecast needs another series. """
