@@ -277,7 +277,7 @@ def _columns(rows: nw.DataFrame[Any], *places: int) -> tuple[Any, ...]:
 
 
 def _by_volatility(ax: "Axes", bins: Sequence[VolatilityBin]) -> "Axes":
-    ax.set_xticks(range(len(bins)), labels=[f"{one.low:.2g} to {one.high:.2g}" for one in bins])
+    ax.set_xticks(range(len(bins)), labels=[f"{one.low:.2g}\nto {one.high:.2g}" for one in bins])
     ax.set_xlabel("volatility of the look-back")
     return _plain(ax)
 
