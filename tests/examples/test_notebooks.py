@@ -60,7 +60,7 @@ def test_new_run_has_the_stored_tables_and_no_warning(
         last = code.body[-1] if isinstance(code.body[-1], ast.Expr) else None
         code.body = code.body[:-1] if last is not None else code.body
         exec(compile(code, str(path), "exec"), names)
-        value = None if last is None else eval(compile(ast.Expression(last.value), str(path), "eval"), names)
+        value: Any = None if last is None else eval(compile(ast.Expression(last.value), str(path), "eval"), names)
         for output in cell["outputs"]:
             if "text/html" in output["data"]:
                 assert _shape(value._repr_html_()) == _shape("".join(output["data"]["text/html"]))
