@@ -38,7 +38,7 @@ def export(
     options.use_threads(1)
     forecaster = LeapTS.load(model)
     export_model(forecaster, target, format=format)
-    fitted = forecaster.fitted_
+    fitted = forecaster.predictor_
     variates = len(fitted.tail) if fitted.is_multivariate else 1
     if json:
         shape = [None, variates, fitted.config.input_size]

@@ -118,20 +118,16 @@ def show_auto_config(chosen: Sequence["AutoOption"]) -> None:
 
 def describe_training(model: "LeapTS", seconds: float) -> str:
     """Sum up training in one line: steps, time, and the validation error beside that of seasonal naive."""
-    report, teachers = model.report_, model.fitted_.training.distill_from
+    report, teachers = model.report_, model.predictor_.training.distill_from
     after = f" after knowledge distillation from {counted(teachers, 'model')}" if teachers else ""
     text = f"trained   {counted(report.steps, 'step')}{after} in {seconds:.1f} s"
     if report.stopped_early:
         text += ", stopped early"
-    if report.best_validation is not None:
-        text += f"; best at step {report.best_step:,}: validation MAE {report.best_validation:.3g} (scaled)"
-        naive = getattr(report, "naive_mae", None)
-        text += f", seasonal naive {naive:.3g}" if naive is not None else ""
-    return text
+    return f"{text}; best at step {report.best_step:,}: {report.quality}" if report.quality else text
 
 
 def _summary(model: "LeapTS", out: Path, checkpoint: Path | None, seconds: float, page: Path | None) -> dict[str, Any]:
-    fitted, report = model.fitted_, model.report_
+    fitted, report, chosen = model.predictor_, model.report_, model.auto_config_
     return {
         "model": str(out),
         "checkpoint": None if checkpoint is None else str(checkpoint),
@@ -140,12 +136,14 @@ def _summary(model: "LeapTS", out: Path, checkpoint: Path | None, seconds: float
         "input_size": fitted.config.input_size,
         "freq": fitted.tail.freq,
         "series": len(fitted.tail),
-        "auto_config": [{"option": one.option, "value": one.value, "reason": one.reason} for one in model.auto_config_],
+        "auto_config": [vars(one) for one in chosen],
+        # The old name of the field, until release 0.3.
+        "picked": [{"name": one.option, "value": one.value, "reason": one.reason} for one in chosen],
         "training": {
             "steps": report.steps,
             "best_step": report.best_step,
             "best_validation": report.best_validation,
-            "naive_mae": getattr(report, "naive_mae", None),
+            "naive_mae": report.naive_mae,
             "stopped_early": report.stopped_early,
             "seconds": round(seconds, 3),
         },

@@ -89,7 +89,7 @@ def predict(
 
 def _forecast(model: "LeapTS", data: str | None, levels: list[int | float], *, with_trace: bool) -> tuple[Any, Any]:
     """Return the forecast and, on request, the trace."""
-    panel = model.fitted_.tail if data is None else read_for(model, data)
+    panel = model.predictor_.tail if data is None else read_for(model, data)
     # Arrow keeps dates as dates; pandas has no type for them.
     arrow, level = panel.in_frames_of("pyarrow"), levels or None
     if with_trace:

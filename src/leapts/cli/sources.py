@@ -1,6 +1,7 @@
 """Data named on the command line (a file, standard input or a data set), and checks of output files."""
 
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,18 +63,20 @@ def read_source(data: str, read: ReadOptions) -> Source:
     from leapts.data.validation import read_panel
 
     panel = read_panel(found, read)
-    if panel.unused and launcher.is_first():
-        target = panel.style.target_col
-        text = f"not used: {listed(panel.unused)}; only {quoted(target)} is forecast"
-        wide = " (--layout wide reads each column as a series)" if panel.series == (target,) else ""
-        note(text + wide)
+    _note_unused(panel)
     return Source(panel, seasonal_period(panel.freq))
 
 
 def read_for(model: "LeapTS", data: str) -> "Panel":
     """Read data with the read options of a fitted model."""
     found = _resolve(data)
-    return model.read(load_set(found) if isinstance(found, Dataset) else found)
+    if isinstance(found, Dataset):
+        return load_set(found)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # on unused columns, which the note below names
+        panel = model.read(found)
+    _note_unused(panel)
+    return panel
 
 
 def load_set(dataset: Dataset) -> "Panel":
@@ -86,6 +89,14 @@ def load_set(dataset: Dataset) -> "Panel":
             f"(leapts datasets fetch {dataset.name} --to FOLDER downloads it)"
         )
     return load_dataset(dataset)
+
+
+def _note_unused(panel: "Panel") -> None:
+    """Print the names of columns that were read and are not used."""
+    if panel.unused and launcher.is_first():
+        target = panel.style.target_col
+        wide = " (--layout wide reads each column as a series)" if panel.series == (target,) else ""
+        note(f"not used: {listed(panel.unused)}; only {quoted(target)} is forecast{wide}")
 
 
 def _resolve(data: str) -> str | Dataset:
