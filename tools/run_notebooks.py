@@ -26,6 +26,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             place = {"metadata": {"path": folder}}
             NotebookClient(notebook, kernel_name="python3", resources=place, record_timing=False).execute()
+        for cell in notebook.cells:
+            if cell.cell_type == "code":  # without the lines of progress, which are empty in the end
+                cell.outputs = [one for one in cell.outputs if one.get("data", one).get("text/html") != ""]
         kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
         notebook.metadata = {"kernelspec": kernel, KEY: {"sources": digest(notebook)}}
         nbformat.write(notebook, path)
