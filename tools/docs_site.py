@@ -100,7 +100,9 @@ def _output(data: Mapping[str, Any]) -> str:
     if "image/png" in data:
         return f"![Output of the cell above](data:image/png;base64,{''.join(data['image/png']).strip()})"
     if "text/html" in data:
-        return re.sub(r"<style.*?</style>|\n\s*", "", "".join(data["text/html"]), flags=re.DOTALL)
+        return re.sub(
+            r'<style.*?</style>|\n\s*| border="1" class="\w+"', "", "".join(data["text/html"]), flags=re.DOTALL
+        )
     return f"```text\n{''.join(data['text/plain'])}\n```"
 
 
