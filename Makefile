@@ -39,7 +39,7 @@ $(RELEASE_READY): pyproject.toml
 	$(RELEASE)/bin/python -m pip install --quiet --group release
 	@touch $@
 
-demo: $(READY) ## fit, forecast and trace the bundled weather data
+demo: $(READY) ## fit, forecast and report the bundled sales of four shops
 	$(BIN)/leapts demo
 
 test: $(READY) ## run every test that is not slow by design

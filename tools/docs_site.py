@@ -1,13 +1,9 @@
-"""What `mkdocs.yml` cannot say: pages made from the code, folders in the navigation, and a look at what came out.
-
-The reference follows the modules, the command line its help, the examples their notebooks, so none of them can fall
-behind, and a page added to a folder is in the navigation without another line.
-"""
+"""Generate pages of the site from modules, commands and notebooks; fill the navigation; check the built pages."""
 
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +64,7 @@ def loaded_from_elsewhere(html: str) -> list[str]:
 
 
 def made_pages() -> dict[str, str]:
-    """Every page that is made, by its place on the site."""
+    """Generate pages, by their path on the site."""
     pages = {
         "command-line.md": command_line(),
         "changelog.md": _from_the_root("CHANGELOG.md"),
@@ -90,16 +86,28 @@ def modules() -> list[str]:
 
 
 def notebook(path: Path) -> str:
-    """A notebook's words and code as a page."""
+    """Convert a notebook with its outputs to a page."""
     parts = []
     for cell in json.loads(path.read_text())["cells"]:
         source = "".join(cell["source"]).strip()
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        parts += [_output(output["data"]) for output in cell.get("outputs", ()) if "data" in output]
     return "\n\n".join([*parts, f"*This page is `examples/{path.name}`; a test runs it.*"]) + "\n"
 
 
+def _output(data: Mapping[str, Any]) -> str:
+    """Convert the output of a cell: a picture, a table or text."""
+    if "image/png" in data:
+        return f"![Output of the cell above](data:image/png;base64,{''.join(data['image/png']).strip()})"
+    if "text/html" in data:
+        return re.sub(
+            r'<style.*?</style>|\n\s*| border="1" class="\w+"', "", "".join(data["text/html"]), flags=re.DOTALL
+        )
+    return f"```text\n{''.join(data['text/plain'])}\n```"
+
+
 def command_line() -> str:
-    """Every command's help, as the terminal shows it."""
+    """Show the help of every command, as in a terminal."""
     import typer.main
     from typer.testing import CliRunner
 

@@ -107,19 +107,19 @@ def render(line: Line) -> str:
 
 def _measured(costs: Costs) -> str:
     rows = [
-        ["from file to file, series a second and core", f"{1 / costs.seconds:,.0f}"],
-        ["of that time, the network itself", f"{costs.model / costs.seconds:.0%}"],
-        ["of that time, checking the data, windows and the frame that comes out",
+        ["series per second and core, from file to file", f"{1 / costs.seconds:,.0f}"],
+        ["share of the network in that time", f"{costs.model / costs.seconds:.0%}"],
+        ["share of validation, windows and output frames",
          f"{(costs.forecast - costs.model) / costs.seconds:.0%}"],
-        ["of that time, reading and writing Parquet", f"{(costs.read + costs.write) / costs.seconds:.0%}"],
-        ["a process until its first forecast (imports and model), seconds of one core", f"{costs.start:.1f}"],
-        ["a process before its first partition", _bytes(costs.process)],
-        ["memory for each series of the partition in work", _bytes(costs.memory)],
-        ["history as rows in memory, each series", _bytes(costs.rows)],
-        ["history on disk, each series", _bytes(costs.history)],
-        ["forecast on disk, each series", _bytes(costs.output)],
+        ["share of reading and writing Parquet", f"{(costs.read + costs.write) / costs.seconds:.0%}"],
+        ["start of a process (imports and model), seconds of one core", f"{costs.start:.1f}"],
+        ["memory of a process before its first partition", _bytes(costs.process)],
+        ["memory per series of the current partition", _bytes(costs.memory)],
+        ["history as rows in memory, per series", _bytes(costs.rows)],
+        ["history on disk, per series", _bytes(costs.history)],
+        ["forecast on disk, per series", _bytes(costs.output)],
     ]  # fmt: skip
-    return table(["what", "cost"], rows)
+    return table(["quantity", "value"], rows)
 
 
 def _plan(costs: Costs) -> str:
@@ -140,8 +140,8 @@ def _plan(costs: Costs) -> str:
                 _bytes(series * costs.history / _WINDOW / machines) + "/s",
             ]
         )
-    headings = ["forecasts a day", "time of one core", "machines", "machines, with an exchange", "memory, each machine",
-                "history read", "forecasts written", "reading, each machine"]  # fmt: skip
+    headings = ["forecasts per day", "time of one core", "machines", "machines, with a shuffle", "memory per machine",
+                "history read", "forecasts written", "reading per machine"]  # fmt: skip
     return table(headings, rows)
 
 
@@ -161,93 +161,95 @@ def _time(seconds: float) -> str:
 
 
 _HOW = """
-# Beyond one machine
+# Clusters: distributed training and forecasting
 
-## Train on several processes or machines
+## Train with several processes or machines
 
     torchrun --nproc-per-node 2 -m leapts fit sales.csv --horizon 24 --out model/ --checkpoint run/
     torchrun --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d --rdzv-endpoint HOST:29500 -m leapts fit ...
 
-Every process reads the same data and takes its share of each batch; gradients are added, weighted by the shares. So
-`batch_size` means what it always means, and the weights are those of one process up to the order of additions. The
-first process alone writes and speaks. When a process is lost the others end with one line; the same command with
-`--resume` goes on from the last checkpoint, with as many processes as you like. Processes of one machine talk where no
-other can reach them, unless `GLOO_SOCKET_IFNAME` names an interface; torchrun itself listens at every address of the
-machine while they run, which only a firewall can keep from others.
+This is data parallelism: every process reads the same data and computes its share of each batch; the gradients are
+added, weighted by the shares. `batch_size` is the size of the whole batch, and the weights equal those of a single
+process up to the order of additions. Only the first process writes files and prints. If a process is lost, the
+others exit with a one-line error; the same command with `--resume` continues from the last checkpoint, with any
+number of processes.
 
-In a program, `LeapTS.fit` joins a process group that is initialised already, by Ray Train
-([examples/ray_training.py](../examples/ray_training.py)), Spark's TorchDistributor, or
-`torch.distributed.init_process_group("gloo")`: all processes call `fit` alike, and all end with the same model.
-`fit(workers=leapts.training.distributed.SingleProcess())` keeps out of it.
+Processes on one machine communicate over the loopback interface, unless `GLOO_SOCKET_IFNAME` names another.
+torchrun itself listens on every network interface while it runs; use a firewall to keep others out.
+
+In a program, `LeapTS.fit` joins a process group that is already initialized by Ray Train
+([examples/ray_training.py](../examples/ray_training.py)), Spark's TorchDistributor or
+`torch.distributed.init_process_group("gloo")`. All processes call `fit` with the same arguments, and all get the
+same model. `fit(workers=leapts.training.distributed.SingleProcess())` ignores the process group.
 
 ## Forecast on a cluster
 
     leapts predict model/ history/ --engine ray -o forecasts/              pip install 'leapts[ray]'
     leapts predict model/ history/ --engine ray --address auto -o forecasts/
 
-Without `--address`, Ray runs on this machine alone, and listens for nobody else.
+Without `--address`, Ray runs on this machine only and accepts no connections from others.
 
-`history/` is a folder of Parquet files, long, in any order; `forecasts/` becomes one. All machines see both, and
-the model, under the same names. Where no series is in two files, as far as the files' own statistics tell (the first
-and last names in them do not overlap) and no file has more than two million rows, each file is a partition. Otherwise,
-or with `--partitions`, rows are exchanged: they go to partitions by a hash of the series' name, so that whole series
-come together. Actors that have read the model once forecast a partition each. A partition that was written is not
-forecast again, neither when a machine is lost nor when the same command is given anew; `forecasts/` appears when all
-of them are there. Where rows are exchanged, there is a partition for every million rows, and at least two for each
-processor: give
-`--partitions` if the cluster may have another size when the command is given anew.
+`history/` is a folder of Parquet files in the long layout, in any order; `forecasts/` becomes such a folder too.
+All machines must see both folders and the model under the same paths.
 
-The function behind it is `leapts.integrations.ray.predict_partition(table, model)`: Arrow table in, Arrow table out.
-Spark runs it through `mapInArrow`: [examples/spark_forecast.py](../examples/spark_forecast.py), `pip install
-'leapts[spark]'`. A model that mixes its series forecasts them together and cannot be spread: fit it with
-`mixing.kind = "none"`.
+- Each file is a partition if no series is in two files and no file has more than two million rows. The statistics
+  in the files decide: the ranges of series names must not overlap.
+- Otherwise, or with `--partitions`, rows are exchanged between machines (a shuffle): a hash of the series name
+  assigns each row to a partition, so that every series is complete. There is a partition for every million rows,
+  and at least two for each processor. Give `--partitions` if you may repeat the command on a cluster of another
+  size.
+- Each worker reads the model once and then forecasts one partition after the other. A partition that is written is
+  not forecast again, neither after the loss of a machine nor when you repeat the command. `forecasts/` appears when
+  all partitions are complete.
 
-## Search and benchmark on a cluster
+The function behind it is `leapts.integrations.ray.predict_partition(table, model)`, from Arrow table to Arrow
+table. Spark runs it through `mapInArrow`: [examples/spark_forecast.py](../examples/spark_forecast.py), `pip install
+'leapts[spark]'`. A multivariate model forecasts all its series together and cannot be distributed this way; fit it
+with `mixing.kind = "none"`.
+
+## Tune and benchmark on a cluster
 
     leapts tune sales.csv --horizon 24 --engine ray --address auto --study search.db --out best.toml
     python -m leapts_bench run SUITE --engine ray --address auto
 
-As many trials, or runs, are under way as the cluster has processors. Each is put down when it ends, by the process that
-was started: what a lost machine was doing is done again elsewhere, what had ended is not.
+As many trials or runs are in progress as the cluster has processors. The process you started stores each when it
+ends. If a machine is lost, only its unfinished trials or runs are repeated elsewhere.
 """
 
 _MEASURED = """
-## What it costs
+## Measured cost
 
-Made by `python benchmarks/leapts_bench/scale.py measure` (commit {commit}, torch {torch}); the figures are in
+Measured by `python benchmarks/leapts_bench/scale.py measure` (commit {commit}, torch {torch}); the figures are in
 `benchmarks/results/scale.jsonl`. One process with one thread forecasts a partition of {series:,} series of {steps}
-steps, look-back {lookback}, horizon {horizon}, hidden size {hidden}; medians of {repeats} runs, in processor time,
-because the machine did other things at the same time. Expect a quiet or newer machine to be faster.
+steps, with look-back {lookback}, horizon {horizon} and hidden size {hidden}. The figures are medians of {repeats}
+runs, in processor time, because the machine was shared. A quiet or newer machine is faster.
 """
 
 _PLAN = """
-## What that comes to
+## Capacity plan
 
-A forecast is one series' whole horizon. A machine is taken to have {cores} cores, {memory:.0f} GB and {network:.0f}
-Gbit/s, and a day's forecasts to be due within {hours:.0f} hour of the data. *With an exchange*: files cut through
-series, so that half of the time goes to bringing their rows together across the network, and all rows are held in the
-{shared:.0%} of memory that Ray sets aside for them. It moves them to disk beyond that, which was not measured.
-Worked out from the figures above: nothing was run at these sizes, and what Ray or Spark adds of its own is not in
-them. Double the machines before you promise anything.
+One forecast is the whole horizon of one series. The plan assumes machines with {cores} cores, {memory:.0f} GB and
+{network:.0f} Gbit/s, and {hours:.0f} hour for the forecasts of a day. *With a shuffle* applies when series are
+spread over several files: half of the time is then spent on exchanging rows, and all rows are held in the
+{shared:.0%} of memory that Ray reserves for them. Ray moves further rows to disk, which was not measured. The plan
+is computed from the figures above. Nothing was run at these sizes, and the overhead of Ray or Spark is not
+included: double the number of machines before you rely on it.
 """
 
 _BOTTLENECKS = """
-## The first bottleneck, and what would change
+## Bottlenecks
 
-**1 million.** {small} of one core: no cluster. The first bottleneck is not the network of the model but the way to
-it: {preparing:.0%} of the time is reading, checking and writing. Starting a process takes {start:.1f} s, as long as
-forecasting {break_even:,.0f} series, so few large partitions beat many small ones. Use `leapts predict` on one
-machine.
+**1 million.** {small} of one core: no cluster is needed. The bottleneck is not the network but everything around
+it: {preparing:.0%} of the time is reading, validating and writing. Starting a process takes {start:.1f} s, as long
+as forecasting {break_even:,.0f} series, so a few large partitions are better than many small ones. Use `leapts
+predict` on one machine.
 
-**100 million.** {middle} for the hour if every file holds whole series. If not, {middle_rows} of rows
-({middle_bytes} as Parquet) change places each day, and the memory for them is the first bottleneck: {middle_exchange}.
-Write the history sorted by series into files of up to two million rows, with no more than the look-back of each
-series; then nothing is exchanged.
+**100 million.** {middle} for the hour if every file holds complete series. Otherwise {middle_rows} of rows
+({middle_bytes} as Parquet) are exchanged each day, and memory is the bottleneck: {middle_exchange}. To avoid the
+shuffle, write the history sorted by series, in files of up to two million rows, with only the look-back of each series.
 
-**10 billion.** {large} for the hour without an exchange, {large_exchange} with one: by now it decides the bill.
-Then comes the storage: {large_bytes} read within the hour is {large_rate} a second, and {days} days of forecasts
-are {large_kept}. What would change: forecast only series that have new data; keep look-backs as packed float32
-arrays instead of rows with names and timestamps, which leaves out the exchange and most of the checking; write
-forecasts as float32; split the series among clusters that know nothing of each other, for nothing in a forecast
-needs another series.
-"""
+**10 billion.** {large} for the hour without a shuffle, {large_exchange} with one. The next bottleneck is storage:
+{large_bytes} read within the hour is {large_rate} per second, and {days} days of forecasts take {large_kept}. At
+this size it would pay to forecast only series that have new data; to store look-backs as packed float32 arrays
+instead of rows with names and timestamps, which removes the shuffle and most of the validation; to write forecasts
+as float32; and to divide the series among independent clusters, because no forecast needs another series. """

@@ -1,4 +1,4 @@
-"""Takes the pictures of the report that the documentation shows, from a real page in a real browser.
+"""Take the pictures of the report for the documentation with Chromium.
 
 Needs Chromium and the development tools:  python docs/images/screenshots.py
 """
@@ -18,18 +18,19 @@ from leapts.files import write_file
 from leapts.report import write_report
 
 FOLDER = Path(__file__).parent
-HELD_BACK = 24 * 7  # days after the data of the fit, so that the page has windows that are new to the model
+HELD_BACK = 24  # months after the data of the fit, so that the page has windows that are new to the model
 WIDE: Any = {"width": 1280, "height": 1130}
 NARROW: Any = {"width": 390, "height": 844}
 
 
 def main() -> None:
-    """Fit Seattle's weather, write the report, and look at it in four ways."""
+    """Fit the sales of four shops, write the report, and take four pictures of it."""
     torch.set_num_threads(1)
-    panel = load_dataset(find("SeattleWeather"))
-    model = LeapTS(28).fit(panel.head(-HELD_BACK))
+    panel = load_dataset(find("ShopSales"))
+    model = LeapTS(12).fit(panel.head(-HELD_BACK))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        address = write_report(model, panel, Path(folder) / "report.html", title="Seattle's weather").as_uri()
+        report = Path(folder) / "report.html"
+        address = write_report(model, panel, report, title="Sales of four shops", level=[80]).as_uri()
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
 
         def opened(viewport: Any, scheme: Any, place: str) -> Page:
@@ -38,7 +39,7 @@ def main() -> None:
             page.wait_for_selector("#model svg" if place == "#page=model" else "#chart svg")
             return page
 
-        shown = "#series=1&cutoff=9"
+        shown = "#series=3&cutoff=7"
         light = opened(WIDE, "light", shown)
         _point_at_the_forecast(light)
         _keep(light, "report-light.png")

@@ -110,8 +110,8 @@ def test_statistical_baselines_are_compared_and_their_warnings_noted(
     assert "inf" not in result.out  # of a constant series there is no MASE
 
 
-def _score(name: str, mae: float) -> ModelScore:
-    return ModelScore(name=name, mae=mae, rmse=mae, mase=mae, seconds=0, coverage={})
+def _score(name: str, mae: float, mase: float | None = None) -> ModelScore:
+    return ModelScore(name=name, mae=mae, rmse=mae, mase=mae if mase is None else mase, seconds=0, coverage={})
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,8 @@ def _score(name: str, mae: float) -> ModelScore:
         (0.88, 1.0, ["LeapTS has the lowest MAE", "12%", "below SeasonalNaive"]),
         (1.5, 1.0, ["LeapTS does not have the lowest MAE", "50%", "above SeasonalNaive"]),
         (1.0, 1.0, ["same MAE", "SeasonalNaive"]),
+        (1.004, 1.0, ["same MAE", "SeasonalNaive"]),
+        (0.0, 0.0, ["same MAE", "SeasonalNaive"]),
         (1.0, 0.0, ["does not have the lowest MAE", "SeasonalNaive"]),
     ],
 )
@@ -133,6 +135,13 @@ def test_verdict_names_every_better_baseline() -> None:
     text = verdict([_score("LeapTS", 3), _score("A", 2), _score("B", 1), _score("C", 4)])
     assert all(fact in text for fact in ("200% above B", "A, B"))
     assert "C" not in text
+
+
+def test_verdict_says_when_mase_disagrees() -> None:
+    assert "MASE" not in verdict([_score("LeapTS", 1), _score("A", 2)])
+    assert "A has the lowest MASE" in verdict([_score("LeapTS", 1, 1.7), _score("A", 2, 1.6)])
+    assert "LeapTS has the lowest MASE" in verdict([_score("LeapTS", 2, 0.5), _score("A", 1, 1.6)])
+    assert "MASE" not in verdict([_score("LeapTS", 1, float("inf")), _score("A", 2, float("inf"))])
 
 
 def test_output_ends_with_the_verdict(leapts: Leapts, data: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from leapts.cli.options import as_flags, parse_levels
-from leapts.config import ModelConfig, ReadOptions, TrainingConfig
+from leapts.config import FitConfig, ReadOptions, TrainingConfig
 from leapts.errors import ConfigError
 from tests.cli.conftest import FEW_STEPS, Leapts
 
@@ -15,7 +15,7 @@ from tests.cli.conftest import FEW_STEPS, Leapts
 def test_help_has_the_description_of_every_shared_option(leapts: Leapts, command: str) -> None:
     shown = " ".join(leapts(command, "--help").out.split()).lower()
     fields = [ReadOptions.model_fields[name] for name in ("id_col", "time_col", "layout", "fill", "duplicates")]
-    fields += [ModelConfig.model_fields["h"], TrainingConfig.model_fields["max_steps"]]
+    fields += [FitConfig.model_fields["h"], TrainingConfig.model_fields["max_steps"]]
     for field in fields:
         assert field.description is not None
         assert field.description.lower() in shown

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from leapts.cli.frames import show_frame
+from leapts.cli.predict import show_forecast
 from leapts.cli.terminal import complain, show_table, write_bytes, write_json
 from tests.cli.conftest import FEW_STEPS, Leapts, environment, table
 
@@ -44,7 +44,7 @@ def test_names_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -
 
 def test_numbers_as_names_and_timestamps_have_no_separators(capsys: pytest.CaptureFixture[str]) -> None:
     frame = pd.DataFrame({"unique_id": [1001, 1001], "ds": [2025, 2026], "LeapTS": [12345.0, 2.5]})
-    show_frame(frame, rows=2, hint="")
+    show_forecast(frame)
     out = capsys.readouterr().out
     assert "1001  2025  12,345" in " ".join(out.split()).replace(" ", "  ")
 

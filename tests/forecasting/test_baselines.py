@@ -87,7 +87,7 @@ def test_what_cannot_be_forecast_is_named(baseline: Baseline) -> None:
         baseline.forecast(values, offsets, 2)
     with pytest.raises(ConfigError, match="h=0"):
         baseline.forecast(*flat([[1.0]]), 0)
-    with pytest.raises(DataError, match="do not cut 2 values"):
+    with pytest.raises(DataError, match="from 0 to 2"):
         baseline.forecast(values, torch.tensor([0, 1]), 1)
 
 

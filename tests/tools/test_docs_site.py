@@ -29,4 +29,5 @@ def test_pages_are_made_for_modules_commands_and_notebooks() -> None:
     assert {f"api/{name}.md" for name in modules()} <= set(pages)
     assert {"model", "data", "forecasting", "server"} <= set(modules())
     assert "## leapts datasets fetch" in pages["command-line.md"]
-    assert "LeapTS(h=14" in pages["examples/csv_to_report.md"]
+    assert "LeapTS(h=18" in pages["examples/csv_to_report.md"]
+    assert "data:image/png" in pages["examples/csv_to_report.md"]

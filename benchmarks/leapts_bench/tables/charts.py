@@ -23,7 +23,7 @@ def against_paper_chart(kinds: Mapping[str, Standing]) -> bytes:
         for column, metric in enumerate(("MSE", "MAE"))
         for kind, found in kinds.items()
     }
-    return _draw(datasets, bars, "difference from the paper, %  (below 0: LeapTS here is better)")
+    return _draw(datasets, bars, "difference from the error in the paper, % (left of 0: LeapTS is better)")
 
 
 def baselines_chart(of: Results) -> bytes:
@@ -33,7 +33,7 @@ def baselines_chart(of: Results) -> bytes:
     bars = {
         (metric, "all data sets"): [100 * gap for gap in values if gap is not None] for metric, values in gaps.items()
     }
-    return _draw(names, bars, "LeapTS against the baseline, %  (below 0: LeapTS is better)")
+    return _draw(names, bars, "difference from the error of the baseline, % (left of 0: LeapTS is better)")
 
 
 def _draw(names: Sequence[str], bars: Mapping[tuple[str, str], Sequence[float]], label: str) -> bytes:
@@ -44,13 +44,13 @@ def _draw(names: Sequence[str], bars: Mapping[tuple[str, str], Sequence[float]],
     kinds = list(dict.fromkeys(kind for _, kind in bars))
     # The salt and the missing date make equal results give equal files.
     with mpl.rc_context({"svg.hashsalt": "leapts", "font.size": 8.0}):
-        figure = Figure(figsize=(8.0, 0.3 * max(4, len(names) * (1 + len(kinds)) / 2) + 1.2), layout="constrained")
-        panels = figure.subplots(1, 2, sharey=True, squeeze=False)[0]
+        figure = Figure(figsize=(8.0, 0.15 * len(names) * (1 + len(kinds) / 2) + 1.2), layout="constrained")
+        panels = figure.subplots(1, 2, sharex=True, sharey=True, squeeze=False)[0]
         for panel, metric in zip(panels, ("MSE", "MAE"), strict=True):
             _panel(panel, names, [bars[metric, kind] for kind in kinds], kinds)
             panel.set_title(metric)
         if len(kinds) > 1:
-            panels[0].legend(loc="best", frameon=False)
+            figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
         figure.supxlabel(label)
         content = io.BytesIO()
         figure.savefig(content, format="svg", metadata={"Date": None})
@@ -64,6 +64,8 @@ def _panel(panel: "Axes", names: Sequence[str], values: Sequence[Sequence[float]
         panel.barh(places, heights, height=height, label=kind, color=_COLORS[number])
     panel.axvline(0, color="black", linewidth=0.8)
     panel.set_yticks(range(len(names)), names)
+    panel.tick_params(axis="y", length=0)
+    panel.set_axisbelow(True)
     panel.grid(axis="x", linewidth=0.3)
     if not panel.yaxis_inverted():
         panel.invert_yaxis()

@@ -57,7 +57,7 @@ How accurate and how fast LeapTS is, compared with the results of its paper and 
 numbers and charts are rendered by `python -m leapts_bench table` from `benchmarks/results/`. Errors are on scaled
 values; lower is better.
 
-Three kinds of LeapTS are kept apart:
+The results of three kinds of LeapTS are reported separately:
 
 - **One model**: one network, comparable with the paper.
 - **Distilled**: one network, trained with [knowledge distillation](how-to/knowledge-distillation.md) from four
@@ -79,9 +79,10 @@ Three kinds of LeapTS are kept apart:
 
 ## Compared with baselines
 
-One model against each baseline, all trained here: the mean difference of its error from the baseline's over data sets
-and horizons (geometric mean). The recipe of LeapTS was searched for on validation windows, those of the baselines are
-their authors'; [this page](benchmarks/baselines.md) lists what that means for each.
+One model against each baseline, all trained here. The figures are the mean difference (geometric) of the error of
+LeapTS from that of the baseline, over data sets and horizons. The options of LeapTS were tuned on validation
+windows, while the baselines have the options their authors published; [this page](benchmarks/baselines.md) says
+what that means for each.
 
 ![Relative difference of the errors of LeapTS from those of each baseline](images/{BASELINES_CHART})
 
@@ -97,8 +98,8 @@ their authors'; [this page](benchmarks/baselines.md) lists what that means for e
 
 ## Protocol
 
-Every test window is scored. Options were chosen on validation windows alone; for M4 and distillation, some of these
-trials were not kept. Each line of the results files holds the full description of the run, its seed, commit and
+Every test window counts. Options were chosen on validation windows only; for M4 and distillation, some of these
+trials were not recorded. Each line of the results files holds the full description of the run, its seed, commit and
 versions. A run can be repeated exactly at its commit; later commits may draw other random numbers for the same seed.
 Runs of earlier recipes stay in the results files and count nowhere on these pages. Details and exceptions:
 [benchmark protocol](decisions/benchmark-protocol.md).

@@ -56,24 +56,32 @@ def speed_page(lines: Iterable[Line]) -> str:
 
 
 def headline(lines: Iterable[Line]) -> str:
-    """State the inference time of one model against the baselines in a sentence."""
+    """Compare the inference time of one model with that of the baselines."""
     found = _latest(lines).get(("inference", 1))
     if found is None:
         return f"Speed: {NOT_RUN}."
-    said = []
-    for place in found["figures"]["places"]:
-        seconds = place["seconds"]
-        if place["set"] in ("ETTh2", "Weather") and place["windows"] == 32 and OURS in seconds:
-            ratios = [f"{name} {seconds[OURS] / seconds[name]:.2g}" for name in BASELINES if name in seconds]
-            said.append(f"- {place['set']}: {', '.join(ratios)}")
-    return "\n".join(
-        [
-            "Inference time of LeapTS relative to each baseline, for 32 windows with one thread; below 1 where LeapTS "
-            "is faster ([all measurements](benchmarks/speed.md)):",
-            "",
-            *said,
-        ]
+    places = {
+        place["set"]: place["seconds"]
+        for place in found["figures"]["places"]
+        if place["set"] in ("ETTh2", "Weather") and place["windows"] == 32 and OURS in place["seconds"]
+    }
+    names = [name for name in BASELINES if any(name in seconds for seconds in places.values())]
+    rows = [[name, *(_times(seconds, name) for seconds in places.values())] for name in names]
+    introduction = (
+        "Time of LeapTS for the forecasts of 32 windows, with one thread ([all measurements](benchmarks/speed.md)):"
     )
+    return f"{introduction}\n\n{table(['compared with', *places], rows)}"
+
+
+def _times(seconds: Mapping[str, float], name: str) -> str:
+    """State how many times faster or slower LeapTS is than a baseline."""
+    if name not in seconds:
+        return NOT_RUN
+    speed = seconds[name] / seconds[OURS]
+    factor = max(speed, 1 / speed)
+    if factor < 1.05:
+        return "equal"
+    return f"{factor:,.{1 if factor < 10 else 0}f} times {'faster' if speed > 1 else 'slower'}"
 
 
 def _latest(lines: Iterable[Line]) -> Figures:

@@ -9,8 +9,8 @@ import typer
 
 from leapts.cli import options
 from leapts.cli.options import shared_options
-from leapts.cli.sources import read_for, require_not_input
-from leapts.cli.terminal import say, show_table, write_json
+from leapts.cli.sources import read_for, require_output
+from leapts.cli.terminal import say, say_files, show_table, write_json
 from leapts.errors import ConfigError
 from leapts.messages import quoted
 
@@ -46,12 +46,9 @@ def analyse(
 ) -> None:
     """Show how schedules depend on volatility: contributions to the state, scales, number of leaps."""
     from leapts import LeapTS
-    from leapts.data.frames import require_writable
     from leapts.forecasting.analysis import by_volatility, embed, overall, representations, trace_windows
 
-    if plot is not None:
-        require_writable(plot, (".png", ".svg", ".pdf"))
-        require_not_input(plot, model=model)
+    require_output(plot, (".png", ".svg", ".pdf"), model=model)
     pattern = None if groups is None else _compiled(groups)
     options.use_threads(threads)
     forecaster = LeapTS.load(model)
@@ -72,8 +69,7 @@ def analyse(
     _show(found, total)
     if separation is not None:
         say(f"separation of the groups (silhouette of the states): {separation:.3f}")
-    if plot is not None:
-        say(f"figure    {plot}")
+    say_files(figure=plot)
 
 
 def _show(bins: "Sequence[VolatilityBin]", total: "VolatilityBin") -> None:

@@ -10,16 +10,24 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from leapts import __version__
 from leapts.cli import analyse, backtest, datasets, demo, export, fit, predict, report, serve, tune
-from leapts.cli.config_file import current_flags
+from leapts.cli.config_file import OLD_FLAGS, note_renamed
 from leapts.cli.options import as_flags
-from leapts.cli.terminal import Interrupted, complain, help_if_alone, note, say
+from leapts.cli.terminal import Interrupted, complain, note, say
 from leapts.errors import LeapTSError, WorkerLostError
+from leapts.messages import explain
 from leapts.training import launcher
 
 GOOD, UNEXPECTED, WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+# Codes of system errors: no room to write, and a file or folder that cannot be used.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_PLACE = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR),
+    *(errno.ELOOP, errno.ENAMETOOLONG),
+)
 
 # Raised by the parser for unknown options and invalid values; only its subclass is public.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -33,15 +41,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("demo", epilog=demo.EXAMPLE)(demo.demo)
-app.command("fit", epilog=fit.EXAMPLE)(fit.fit)
-app.command("predict", epilog=predict.EXAMPLE)(predict.predict)
-app.command("backtest", epilog=backtest.EXAMPLE)(backtest.backtest)
-app.command("tune", epilog=tune.EXAMPLE)(tune.tune)
-app.command("export", epilog=export.EXAMPLE)(export.export)
-app.command("report", epilog=report.EXAMPLE)(report.report)
-app.command("analyse", epilog=analyse.EXAMPLE)(analyse.analyse)
-app.command("serve", epilog=serve.EXAMPLE)(serve.serve)
+for _module in (demo, fit, predict, backtest, tune, export, report, analyse, serve):
+    _name = _module.__name__.rpartition(".")[2]
+    app.command(_name, epilog=_module.EXAMPLE)(getattr(_module, _name))
 app.add_typer(datasets.app, name="datasets")
 
 
@@ -65,7 +67,8 @@ def root(
     ] = False,
 ) -> None:
     """Forecast many time series many steps ahead, and see every leap of a forecast."""
-    help_if_alone(context)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 def main() -> None:
@@ -89,8 +92,6 @@ def run(arguments: Sequence[str]) -> int:
         0 on success; 2 for invalid input; 1 for an unexpected error; 130 when interrupted; 141 when the reader of a
         pipe is gone.
     """
-    # Not taken from the parser, since parsing may fail.
-    debug = "--debug" in arguments
     try:
         outcome = app(current_flags(arguments), prog_name="leapts", standalone_mode=False)
         sys.stdout.flush()
@@ -105,68 +106,64 @@ def run(arguments: Sequence[str]) -> int:
         _stop_writing()
         return BROKEN_PIPE
     except _UsageError as error:
-        message = error.format_message() if hasattr(error, "format_message") else str(error)
-        context = getattr(error, "ctx", None)
-        complain(f"error: {message.rstrip('.')} (see {context.command_path if context else 'leapts'} --help)")
+        complain(f"error: {_usage(error)}")
         return WRONG_INPUT
-    except (LeapTSError, ImportError, OSError) as error:
-        if debug:
-            _show_traceback()
-        if _is_full_output(error):
-            _stop_writing()
-        expected = (
-            isinstance(error, LeapTSError)
-            or _is_users_file(error)
-            or _is_missing_extra(error)
-            or _is_full_output(error)
-        )
-        # All processes of a launch find the same error, and the first reports it; a lost worker is reported by any.
-        if launcher.is_first() or isinstance(error, WorkerLostError) or not expected:
-            complain(f"error: {_in_words(error)}" if expected else _unexpected(error))
-        return WRONG_INPUT if expected and not isinstance(error, WorkerLostError) else UNEXPECTED
     except Exception as error:
-        if debug:
-            _show_traceback()
-        complain(_unexpected(error))
-        return UNEXPECTED
+        # --debug is not taken from the parser, since parsing may fail.
+        return _report(error, debug="--debug" in arguments)
     if outcome == INTERRUPTED:
         complain("interrupted")
     return outcome if isinstance(outcome, int) else GOOD
 
 
-def _in_words(error: Exception) -> str:
-    if isinstance(error, OSError) and not isinstance(error, LeapTSError):
-        return f"{error.filename or 'standard output'}: {error.strerror}"
-    return as_flags(str(error))
+def current_flags(arguments: Sequence[str]) -> list[str]:
+    """Replace flags under their old names by the new ones, with a note for each."""
+    current: list[str] = []
+    for position, argument in enumerate(arguments):
+        if argument == "--":
+            return [*current, *arguments[position:]]
+        name, equals, value = argument.partition("=")
+        new = OLD_FLAGS.get(name)
+        if new is None:
+            current.append(argument)
+            continue
+        note_renamed(name, " ".join(new))
+        current += [f"{new[0]}={value}"] if equals else new
+    return current
 
 
-def _is_users_file(error: Exception) -> bool:
-    """Whether a file or folder named by the user cannot be used."""
-    codes = (
-        *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR),
-        *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG),
-    )
-    return isinstance(error, OSError) and error.filename is not None and error.errno in codes
+def _usage(error: Exception) -> str:
+    """Describe an invalid command line: the flag, its value and what it must be."""
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    if isinstance(error.__cause__, ValidationError):  # newer parsers validate with pydantic, and repeat its phrases
+        flag = max(getattr(getattr(error, "param", None), "opts", [""]), key=len)
+        value, reason = error.__cause__.errors()[0]["input"], explain(error.__cause__)
+        message = f"{flag}: {reason}" if repr(value) in reason else f"{flag} {value}: {reason}"
+    context = getattr(error, "ctx", None)
+    return f"{message.rstrip('.')} (see {context.command_path if context else 'leapts'} --help)"
 
 
-def _is_full_output(error: Exception) -> bool:
-    """Whether standard output cannot be written to; files opened by name have a filename."""
-    codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-    return isinstance(error, OSError) and error.filename is None and error.errno in codes
-
-
-def _is_missing_extra(error: Exception) -> bool:
-    return isinstance(error, ImportError) and "pip install" in str(error)
-
-
-def _unexpected(error: Exception) -> str:
-    return f"error: unexpected {type(error).__name__}: {error} (run again with --debug for the traceback)"
-
-
-def _show_traceback() -> None:
-    """Show the traceback of the error being handled, with control characters escaped."""
-    for line in traceback.format_exc().rstrip().split("\n"):
-        note(line)
+def _report(error: Exception, *, debug: bool) -> int:
+    """Print an error on one line, and return the exit code."""
+    if debug:
+        for line in traceback.format_exc().rstrip().split("\n"):
+            note(line)
+    is_output = isinstance(error, OSError) and error.filename is None and error.errno in _FULL
+    if is_output:
+        _stop_writing()
+    is_file = isinstance(error, OSError) and error.filename is not None and error.errno in (*_FULL, *_PLACE)
+    is_missing_extra = isinstance(error, ImportError) and "pip install" in str(error)
+    expected = isinstance(error, LeapTSError) or is_output or is_file or is_missing_extra
+    # All processes of a launch find the same error, and the first reports it; a lost worker is reported by any.
+    if launcher.is_first() or isinstance(error, WorkerLostError) or not expected:
+        if not expected:
+            text = f"unexpected {type(error).__name__}: {error} (run again with --debug for the traceback)"
+        elif isinstance(error, OSError) and not isinstance(error, LeapTSError):
+            text = f"{error.filename or 'standard output'}: {error.strerror}"
+        else:
+            text = as_flags(str(error))
+        complain(f"error: {text}")
+    return WRONG_INPUT if expected and not isinstance(error, WorkerLostError) else UNEXPECTED
 
 
 def _stop_writing() -> None:

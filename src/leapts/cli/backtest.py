@@ -11,9 +11,9 @@ import typer
 
 from leapts.cli import options
 from leapts.cli.options import NewModel, shared_options
-from leapts.cli.report import Page, require_page
-from leapts.cli.sources import read_source, require_not_input
-from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_json
+from leapts.cli.report import Page
+from leapts.cli.sources import PAGE, read_source, require_output
+from leapts.cli.terminal import Interrupted, TrainingBar, note, say, say_files, show_table, write_json
 from leapts.config import ReadOptions
 from leapts.errors import ConfigError
 from leapts.messages import counted, quoted
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leapts.forecasting.baselines import Baseline
     from leapts.forecasting.comparison import Comparison, ModelScore
 
+CLOSE = 0.01  # relative difference of two errors that are called about the same
 BASELINES = ("naive", "stats", "neural", "all")
 BaselineKinds = Annotated[
     list[str] | None,
@@ -35,7 +36,7 @@ BaselineKinds = Annotated[
 EXAMPLE = """\b
 Examples:
   leapts backtest sales.csv --horizon 24 --windows 5
-  leapts backtest SeattleWeather --horizon 28 --windows 3 --level 80,95 -o cv.csv
+  leapts backtest RetailPromotions --horizon 14 --windows 3 --level 80,95 -o cv.csv
   leapts backtest sales.csv --horizon 24 --baselines stats,neural
 """
 
@@ -58,13 +59,11 @@ def backtest(
     json: options.Json = False,
 ) -> None:
     """Forecast from several past cutoffs, and compare the errors with those of baselines."""
-    from leapts.data.frames import require_writable, write_frame
+    from leapts.data.frames import write_frame
 
     kinds, levels = _kinds(baselines), options.parse_levels(level)
-    if out is not None:
-        require_writable(out)
-        require_not_input(out, data=data)
-    require_page(report)
+    require_output(out, data=data)
+    require_output(report, PAGE, data=data)
     options.use_threads(threads)
     source = read_source(data, read)
     season = season_length or source.season
@@ -92,27 +91,31 @@ def backtest(
     _show(comparison.scores)
     for text in notes:
         note(f"note: {text}")
-    for what, path in (("forecasts", written), ("report", report)):
-        if path is not None:
-            say(f"{what:<9} {path}")
+    say_files(forecasts=written, report=report)
     say(verdict(comparison.scores))
 
 
 def verdict(scores: Sequence["ModelScore"]) -> str:
-    """Say in words which model has the lowest MAE, and by how much LeapTS is better or worse."""
+    """Say in words how the errors of LeapTS compare with those of the best baseline."""
     ours, coarse = scores[0], f"{scores[0].name} (coarse)"
     baselines = [score for score in scores[1:] if score.name != coarse]
     if not baselines:
         return f"{ours.name} was compared with no baseline"
     best = min(baselines, key=lambda score: score.mae)
-    if ours.mae < best.mae:
-        return f"{ours.name} has the lowest MAE: {1 - ours.mae / best.mae:.0%} below {best.name}"
-    if ours.mae == best.mae:
-        return f"{ours.name} and {best.name} have the same MAE"
-    better = [score.name for score in baselines if score.mae < ours.mae]
-    above = f"{ours.mae / best.mae - 1:.0%} above" if best.mae > 0 else "above the zero of"
-    text = f"{ours.name} does not have the lowest MAE: {above} {best.name}"
-    return text if len(better) == 1 else f"{text}; better are {', '.join(better)}"
+    difference = ours.mae / best.mae - 1 if best.mae > 0 else math.inf * ours.mae
+    if not abs(difference) >= CLOSE:  # also for two errors of zero
+        text = f"{ours.name} and {best.name} have about the same MAE"
+    elif difference < 0:
+        text = f"{ours.name} has the lowest MAE: {-difference:.0%} below {best.name}"
+    else:
+        above = f"{difference:.0%} above" if math.isfinite(difference) else "above the zero of"
+        better = [score.name for score in baselines if score.mae < ours.mae]
+        others = f"; better are {', '.join(better)}" if len(better) > 1 else ""
+        text = f"{ours.name} does not have the lowest MAE: {above} {best.name}{others}"
+    by_mase = min([ours, *baselines], key=lambda score: score.mase if math.isfinite(score.mase) else math.inf)
+    if by_mase.name == (ours.name if difference < 0 else best.name) or not math.isfinite(by_mase.mase):
+        return text
+    return f"{text}. {by_mase.name} has the lowest MASE, which weighs all series alike"
 
 
 def _kinds(given: Sequence[str] | None) -> set[str]:

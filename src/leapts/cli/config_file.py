@@ -1,7 +1,7 @@
-"""Defaults for options from a TOML file, and flags under their old names."""
+"""Defaults for options from a TOML file, and old names of flags."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,33 +25,16 @@ OLD_FLAGS = {
 }
 
 
-def current_flags(arguments: Sequence[str]) -> list[str]:
-    """Replace flags under their old names by the new ones, with a note for each."""
-    current: list[str] = []
-    for position, argument in enumerate(arguments):
-        if argument == "--":
-            return [*current, *arguments[position:]]
-        name, equals, value = argument.partition("=")
-        new = OLD_FLAGS.get(name)
-        if new is None:
-            current.append(argument)
-            continue
-        _warn(name, " ".join(new))
-        current += [f"{new[0]}={value}"] if equals else new
-    return current
-
-
-def _warn(old: str, new: str) -> None:
+def note_renamed(old: str, new: str) -> None:
+    """Print that an option has a new name."""
     note(f"note: {old} is now {new}; the old name goes with release 0.3")
 
 
-def read_config(context: typer.Context, path: Path | None) -> Path | None:
+def read_config(context: typer.Context, path: Path) -> None:
     """Make the values of a file the defaults of a command, before its other options are parsed.
 
     One file may serve several commands: options of another command are skipped.
     """
-    if path is None or context.resilient_parsing:
-        return path
     values = _with_current_names(_parsed(path))
     tables = {name: values.pop(name, {}) for name in ("model", "training")}
     for name, table in tables.items():
@@ -70,7 +53,6 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
             raise ConfigError(f"{path}: there is no option {quoted(key)}; {hint}")
     context.default_map = {**(context.default_map or {}), **defaults}
     context.meta[_TABLES] = tables
-    return path
 
 
 def config_tables(context: typer.Context) -> Mapping[str, Mapping[str, Any]]:
@@ -88,7 +70,7 @@ def _with_current_names(values: dict[str, Any]) -> dict[str, Any]:
             current[key] = value
             continue
         name = new[0].removeprefix("--")
-        _warn(key, name)
+        note_renamed(key, name)
         current[name] = [*current.get(name, []), new[1]] if len(new) > 1 else value
     return current
 

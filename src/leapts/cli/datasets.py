@@ -1,14 +1,15 @@
 """`leapts datasets list`, `fetch` and `make`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from leapts.cli import options
 from leapts.cli.options import shared_options
-from leapts.cli.terminal import download_bar, help_if_alone, say, show_table, write_json
-from leapts.datasets.catalogue import Dataset, catalogue, find
+from leapts.cli.sources import require_output
+from leapts.cli.terminal import download_bar, say, show_table, write_json
+from leapts.datasets.catalogue import catalogue, find
 from leapts.errors import DataError
 from leapts.messages import listed
 
@@ -17,6 +18,11 @@ app = typer.Typer(
     epilog="Example:  leapts datasets list",
     invoke_without_command=True,
     rich_markup_mode=None,
+)
+# Fields of a data set in the JSON of `list`.
+FIELDS = (
+    *("name", "kind", "domain", "series", "length", "observations", "freq", "season"),
+    *("input_size", "horizons", "long_horizons", "licence", "page", "note"),
 )
 LIST_EXAMPLE = """\b
 Examples:
@@ -37,7 +43,8 @@ Example:
 @app.callback()
 def root(context: typer.Context) -> None:
     """Data sets: list, download, simulate."""
-    help_if_alone(context)
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command("list", epilog=LIST_EXAMPLE)
@@ -46,15 +53,10 @@ def list_sets(json: options.Json = False) -> None:
     """List the data sets, with their size and licence."""
     rows = list(catalogue().values())
     if json:
-        write_json({"datasets": [_as_record(row) for row in rows]})
+        write_json({"datasets": [{name: getattr(row, name) for name in FIELDS} for row in rows]})
         return
-    show_table(
-        ["name", "kind", "domain", "series", "steps", "values", "every", "licence"],
-        [
-            (row.name, row.kind, row.domain, row.series, row.length, row.observations, row.freq, row.licence)
-            for row in rows
-        ],
-    )
+    shown = ("name", "kind", "domain", "series", "length", "observations", "freq", "licence")
+    show_table(shown, [[getattr(row, name) for name in shown] for row in rows])
 
 
 @app.command("fetch", epilog=FETCH_EXAMPLE)
@@ -100,11 +102,11 @@ def make_set(
         raise DataError(f"{dataset.name} is not a synthetic scenario; there are {scenarios}")
     import torch
 
-    from leapts.data.frames import panel_frame, require_writable, write_frame
+    from leapts.data.frames import panel_frame, write_frame
     from leapts.data.panel import Panel
     from leapts.datasets.synthetic import PAPER_STEPS, simulate
 
-    require_writable(out)
+    require_output(out)
     simulation = simulate(dataset.name, seed=seed, steps=steps or PAPER_STEPS)
     panel = Panel.from_matrix(torch.from_numpy(simulation.values), series=simulation.series)
     write_frame(panel_frame(panel), out)
@@ -112,22 +114,3 @@ def make_set(
         write_json({"name": dataset.name, "series": len(panel), "steps": simulation.values.shape[1], "file": str(out)})
         return
     say(str(out))
-
-
-def _as_record(row: Dataset) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "kind": row.kind,
-        "domain": row.domain,
-        "series": row.series,
-        "length": row.length,
-        "observations": row.observations,
-        "freq": row.freq,
-        "season": row.season,
-        "input_size": row.input_size,
-        "horizons": row.horizons,
-        "long_horizons": row.long_horizons,
-        "licence": row.licence,
-        "page": row.page,
-        "note": row.note,
-    }

@@ -10,11 +10,10 @@ from leapts.cli import options
 from leapts.cli.fit import describe_training, fit_with_bar, show_auto_config
 from leapts.cli.options import shared_options
 from leapts.cli.sources import load_set
-from leapts.cli.terminal import note, say, write_json
+from leapts.cli.terminal import note, say, say_files, write_json
 from leapts.datasets.catalogue import find
 
-DATASET, SERIES, HORIZON = "SeattleWeather", ("temp_max", "temp_min"), 28
-LEVELS = (80, 95)
+DATASET, HORIZON, LEVEL, SHOWN = "ShopSales", 18, 80, "ski_rental"
 EXAMPLE = """\b
 Example:
   leapts demo --out leapts-demo
@@ -30,7 +29,7 @@ def demo(
     threads: options.Threads = 1,
     json: options.Json = False,
 ) -> None:
-    """Forecast four weeks of temperatures in Seattle; write a model, tables, a figure and a report."""
+    """Forecast 18 months of sales of four shops; write a model, tables, a figure and a report."""
     out.mkdir(parents=True, exist_ok=True)
     from leapts import LeapTS
     from leapts.data.frames import panel_frame, write_frame
@@ -39,34 +38,29 @@ def demo(
     from leapts.report.encode import write_trace
     from leapts.report.plots import write_forecast_plot
 
-    files = {
-        "model": out / "model",
-        "forecast": out / "forecast.csv",
-        "trace": out / "trace.csv",
-        "report": out / "report.html",
-    }
+    names = {"model": "model", "forecast": "forecast.csv", "trace": "trace.csv", "report": "report.html"}
     if find_spec("matplotlib"):
-        files["picture"] = out / "forecast.png"
+        names["picture"] = "forecast.png"
+    files = {what: out / name for what, name in names.items()}
     require_place(files["model"])
     options.use_threads(threads)
-    panel = load_set(find(DATASET)).select(SERIES)
+    panel = load_set(find(DATASET))
     if not json:
-        note(f"{DATASET}: {len(panel)} series of {int(panel.lengths[0]):,} days; forecasting {HORIZON} days")
+        note(f"{DATASET}: {len(panel)} series of {int(panel.lengths[0])} months; forecasting {HORIZON} months")
     model = LeapTS(HORIZON, max_steps=max_steps)
     seconds = fit_with_bar(model, panel)
-    forecast, trace = model.predict(panel.in_frames_of("pyarrow"), level=list(LEVELS), return_trace=True)
+    forecast, trace = model.predict(panel.in_frames_of("pyarrow"), level=[LEVEL], return_trace=True)
     model.save(files["model"])
     write_frame(forecast, files["forecast"])
     write_trace(trace, files["trace"])
     if "picture" in files:
-        write_forecast_plot(panel_frame(panel), forecast, trace, SERIES[0], files["picture"])
-    write_report(model, panel, files["report"], title="Temperatures in Seattle")
+        write_forecast_plot(panel_frame(panel), forecast, trace, SHOWN, files["picture"])
+    write_report(model, panel, files["report"], title="Sales of four shops (generated data)", level=[LEVEL])
     if json:
         write_json({"dataset": DATASET, "horizon": HORIZON, "files": {what: str(path) for what, path in files.items()}})
         return
     show_auto_config(model.auto_config_)
     say(describe_training(model, seconds))
-    for what, path in files.items():
-        say(f"{what:<9} {path}")
+    say_files(**files)
     if "picture" not in files:
         note("no picture of the forecast: it needs pip install 'leapts[plot]'")

@@ -7,9 +7,8 @@ import typer
 
 from leapts.cli import options
 from leapts.cli.options import shared_options
-from leapts.cli.sources import require_not_input
+from leapts.cli.sources import require_output
 from leapts.cli.terminal import say, write_json
-from leapts.errors import ConfigError
 
 FormatName = Literal["onnx", "pt2"]
 
@@ -35,15 +34,11 @@ def export(
 
     folder = model.resolve()
     target = folder.with_name(f"{folder.name}.{format}") if out is None else out
-    if not target.parent.is_dir():
-        raise ConfigError(f"the folder {target.parent} does not exist; create it first")
-    if target.is_dir():
-        raise ConfigError(f"--out {target} is a folder; name a file")
-    require_not_input(target, model=model)
+    require_output(target, ("",), model=model)  # with any suffix
     options.use_threads(1)
     forecaster = LeapTS.load(model)
     export_model(forecaster, target, format=format)
-    fitted = forecaster.fitted_
+    fitted = forecaster.predictor_
     variates = len(fitted.tail) if fitted.is_multivariate else 1
     if json:
         shape = [None, variates, fitted.config.input_size]

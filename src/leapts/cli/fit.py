@@ -10,9 +10,9 @@ import typer
 
 from leapts.cli import options
 from leapts.cli.options import NewModel, shared_options
-from leapts.cli.report import Page, require_page
-from leapts.cli.sources import read_source
-from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_json
+from leapts.cli.report import Page
+from leapts.cli.sources import PAGE, read_source, require_output
+from leapts.cli.terminal import Interrupted, TrainingBar, note, say, say_files, show_table, write_json
 from leapts.config import ReadOptions
 from leapts.errors import ConfigError, TrainingError, WorkerLostError
 from leapts.messages import counted
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EXAMPLE = """\b
 Examples:
   leapts fit sales.csv --horizon 24 --out model/
-  leapts fit SeattleWeather --horizon 28 --out weather/
+  leapts fit ShopSales --horizon 12 --out model/
   leapts fit sales.csv --config run.toml --out model/ --checkpoint run/ --resume
   torchrun --nproc-per-node 2 -m leapts fit sales.csv --horizon 24 --out model/
 """
@@ -54,7 +54,7 @@ def fit(
     writes = launcher.is_first()
     if writes:
         require_place(out)
-        require_page(report)
+        require_output(report, PAGE)
     with claimed(out) if writes else nullcontext():
         options.use_threads(threads)
         panel = read_source(data, read).panel
@@ -79,9 +79,7 @@ def fit(
         return
     show_auto_config(model.auto_config_)
     say(describe_training(model, seconds))
-    say(f"model     {out}")
-    if report is not None:
-        say(f"report    {report}")
+    say_files(model=out, report=report)
 
 
 def _require_separate(out: Path, checkpoint: Path | None, report: Path | None) -> None:
@@ -119,21 +117,17 @@ def show_auto_config(chosen: Sequence["AutoOption"]) -> None:
 
 
 def describe_training(model: "LeapTS", seconds: float) -> str:
-    """Sum up training in one line, with the validation error beside the naive one."""
-    report, teachers = model.report_, model.fitted_.training.distill_from
+    """Sum up training in one line: steps, time, and the validation error beside that of seasonal naive."""
+    report, teachers = model.report_, model.predictor_.training.distill_from
     after = f" after knowledge distillation from {counted(teachers, 'model')}" if teachers else ""
     text = f"trained   {counted(report.steps, 'step')}{after} in {seconds:.1f} s"
     if report.stopped_early:
         text += ", stopped early"
-    if report.best_validation is not None:
-        text += f"; best at step {report.best_step:,}: validation MAE {report.best_validation:.3g} (scaled)"
-        naive = getattr(report, "naive_validation", None)
-        text += f"; seasonal naive {naive:.3g}" if naive is not None else ""
-    return text
+    return f"{text}; best at step {report.best_step:,}: {report.quality}" if report.quality else text
 
 
 def _summary(model: "LeapTS", out: Path, checkpoint: Path | None, seconds: float, page: Path | None) -> dict[str, Any]:
-    fitted, report = model.fitted_, model.report_
+    fitted, report, chosen = model.predictor_, model.report_, model.auto_config_
     return {
         "model": str(out),
         "checkpoint": None if checkpoint is None else str(checkpoint),
@@ -142,11 +136,14 @@ def _summary(model: "LeapTS", out: Path, checkpoint: Path | None, seconds: float
         "input_size": fitted.config.input_size,
         "freq": fitted.tail.freq,
         "series": len(fitted.tail),
-        "auto_config": [{"option": one.option, "value": one.value, "reason": one.reason} for one in model.auto_config_],
+        "auto_config": [vars(one) for one in chosen],
+        # The old name of the field, until release 0.3.
+        "picked": [{"name": one.option, "value": one.value, "reason": one.reason} for one in chosen],
         "training": {
             "steps": report.steps,
             "best_step": report.best_step,
             "best_validation": report.best_validation,
+            "naive_mae": report.naive_mae,
             "stopped_early": report.stopped_early,
             "seconds": round(seconds, 3),
         },

@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
 from leapts.cli.config_file import config_tables, read_config
-from leapts.config import ModelConfig, ReadOptions, RootOptions, TrainingConfig
+from leapts.config import FitConfig, ReadOptions, RootOptions, TrainingConfig
 from leapts.errors import ConfigError
 from leapts.messages import quoted
 
@@ -21,18 +21,20 @@ if TYPE_CHECKING:
 Engine = Literal["local", "ray"]
 NewModel = Callable[[], "LeapTS"]
 
+_CHOSEN = "chosen from the data"
 _READ = ("freq", "id_col", "time_col", "target_col", "layout", "fill", "duplicates")
 # Flags of a fit, and the option that describes each.
 _FIT: tuple[tuple[str, type[RootOptions], str], ...] = (
-    ("horizon", ModelConfig, "h"),
-    ("input_size", ModelConfig, "input_size"),
+    ("horizon", FitConfig, "h"),
+    ("input_size", FitConfig, "input_size"),
     ("max_steps", TrainingConfig, "max_steps"),
     ("learning_rate", TrainingConfig, "learning_rate"),
     ("seed", TrainingConfig, "random_seed"),
+    ("val_size", FitConfig, "val_size"),
 )
 # Flags by the names that options have in Python, for error messages.
 _FLAGS = {
-    **{name: f"--{name.replace('_', '-')}" for name in (*_READ, "val_size", "level", "step_size", "max_series")},
+    **{name: f"--{name.replace('_', '-')}" for name in (*_READ, "level", "step_size", "max_series")},
     **{option: f"--{flag.replace('_', '-')}" for flag, _, option in _FIT},
     "checkpoint_dir": "--checkpoint",
     "n_windows": "--windows",
@@ -46,30 +48,32 @@ _OPTION = re.compile(
 )
 
 
-def help_of(group: type[RootOptions], name: str, note: str = "") -> Any:
-    """Describe a flag as the option of a group is described, with its lower limit."""
-    field = group.model_fields[name]
-    limit = next((one.ge for one in field.metadata if hasattr(one, "ge")), None)
-    text = field.description or name.replace("_", " ")
-    return typer.Option(min=limit, help=f"{text[0].upper()}{text[1:]}.{note}")
+def flag_type(group: type[RootOptions], option: str, note: str = "") -> Any:
+    """Type of a flag with the description and the lower limit of an option; text where several types are possible."""
+    field = group.model_fields[option]
+    kinds = [one for one in get_args(field.annotation) if one is not type(None)]
+    kind: Any = field.annotation
+    if len(kinds) == 1 and get_origin(kinds[0]) is Annotated:  # such as Annotated[int, Field(ge=1)] | None
+        kind, *inner = get_args(kinds[0])
+        limits = [limit for one in inner for limit in one.metadata]
+    else:
+        limits = field.metadata
+        is_literal = bool(kinds) and all(isinstance(one, str) for one in kinds)
+        kind = kind if isinstance(kind, type) or is_literal else str
+    text = field.description or option.replace("_", " ")
+    limit = next((one.ge for one in limits if hasattr(one, "ge")), None)
+    return Annotated[kind | None, typer.Option(min=limit, help=f"{text[0].upper()}{text[1:]}.{note}")]
 
 
 def _flag(name: str, group: type[RootOptions], option: str) -> inspect.Parameter:
     """Parameter of a command for one option of a group; one without a default is chosen from the data."""
     field = group.model_fields[option]
-    kinds = [one for one in get_args(field.annotation) if one is not type(None)]
-    is_literal = isinstance(field.annotation, type) or (kinds and all(isinstance(one, str) for one in kinds))
-    kind: Any = field.annotation if is_literal else str  # text where several types are possible
     if name == "horizon":
-        default: Any = inspect.Parameter.empty
-    elif group is ReadOptions or name == "seed":
-        default = field.default
-    else:
-        default, kind = None, kind | None
-    chosen = "chosen from the data" if field.is_required() else field.default
-    note = f" [{chosen}]" if default is None and group is not ReadOptions else ""
-    kind = kind | None if kind is str and default is None else kind
-    return _parameter(name, Annotated[kind, help_of(group, option, note)], default)
+        return _parameter(name, flag_type(group, option), inspect.Parameter.empty)
+    if group is ReadOptions or name == "seed":
+        return _parameter(name, flag_type(group, option), field.default)
+    chosen = field.default if name == "learning_rate" else _CHOSEN
+    return _parameter(name, flag_type(group, option, f" [{chosen}]"), None)
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -83,13 +87,7 @@ Data = Annotated[
         metavar="DATA", help="CSV or Parquet file, - for standard input, or a data set: see leapts datasets list."
     ),
 ]
-MaxSteps = Annotated[int | None, help_of(TrainingConfig, "max_steps", " [chosen from the data]")]
-ValSize = Annotated[
-    int | None,
-    typer.Option(
-        min=0, help="Last steps of each series, held out for validation and calibration. [chosen from the data]"
-    ),
-]
+MaxSteps = flag_type(TrainingConfig, "max_steps", f" [{_CHOSEN}]")
 Threads = Annotated[
     int, typer.Option(min=1, max=256, help="Number of threads; more than one helps only with many series.")
 ]
@@ -104,18 +102,21 @@ Levels = Annotated[
     list[str] | None,
     typer.Option("--level", help="Prediction interval in percent, such as 80; several as 80,95 or by repeating it."),
 ]
-_CONFIG = Annotated[
-    Path | None,
-    typer.Option(is_eager=True, callback=read_config, help="TOML file with defaults for these options."),
-]
-_FIT_CONFIG = Annotated[
-    Path | None,
-    typer.Option(
-        is_eager=True,
-        callback=read_config,
-        help="TOML file with defaults for these options, and tables [model] and [training].",
-    ),
-]
+
+
+def _config(tables: str = "") -> Any:
+    """Option --config, which sets the defaults of all others and is thus read first."""
+
+    def read(context: typer.Context, path: Path | None) -> Path | None:
+        if path is not None and not context.resilient_parsing:
+            read_config(context, path)
+        return path
+
+    text = f"TOML file with defaults for these options{tables}."
+    return Annotated[Path | None, typer.Option(is_eager=True, callback=read, help=text)]
+
+
+_CONFIG, _FIT_CONFIG = _config(), _config(", and tables [model] and [training]")
 _DEBUG = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -128,7 +129,7 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     asked = inspect.signature(command).parameters
     groups = {
         "read": [_flag(name, ReadOptions, name) for name in _READ],
-        "new_model": [*(_flag(*one) for one in _FIT), _parameter("val_size", ValSize, None)],
+        "new_model": [_flag(*one) for one in _FIT],
     }
     shown = [_parameter("context", typer.Context, inspect.Parameter.empty)]
     for name, parameter in asked.items():
@@ -147,7 +148,7 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
             values["read"] = read
         if read is not None and "new_model" in asked:
             given = {option: values.pop(flag) for flag, _, option in _FIT}
-            given |= {"val_size": values.pop("val_size"), **{name: getattr(read, name) for name in _READ}}
+            given |= {name: getattr(read, name) for name in _READ}
             values["new_model"] = lambda: _forecaster(given, config_tables(context))
         command(**values)
 

@@ -1,15 +1,15 @@
 """`leapts predict`."""
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from leapts.cli import options
-from leapts.cli.frames import records, show_frame
 from leapts.cli.options import shared_options
-from leapts.cli.sources import read_for, require_not_input
-from leapts.cli.terminal import is_terminal, say, write_bytes, write_json
+from leapts.cli.sources import read_for, require_output
+from leapts.cli.terminal import is_terminal, note, say, say_files, show_table, write_bytes, write_json
 from leapts.errors import ConfigError
 from leapts.messages import counted
 
@@ -23,6 +23,7 @@ Examples:
   leapts predict model/ | head
   leapts predict model/ history/ --engine ray -o forecasts/
 """
+MAX_SERIES, MAX_ROWS = 8, 5  # shown on a terminal
 
 
 @shared_options
@@ -30,10 +31,7 @@ def predict(
     model: options.Model,
     data: Annotated[
         str | None,
-        typer.Argument(
-            metavar="DATA",
-            help="History to forecast from: a file, - for standard input, or a data set. [the data of the fit]",
-        ),
+        typer.Argument(metavar="DATA", help="History: a file, - for standard input, or a data set. [data of the fit]"),
     ] = None,
     out: Annotated[
         str | None, typer.Option("--out", "-o", help="CSV or Parquet file to write; - for standard output.")
@@ -58,87 +56,90 @@ def predict(
     """Forecast each series. Prints a table to a terminal, and CSV to a pipe."""
     levels = options.parse_levels(level)
     if engine == "ray":
-        if data is None or out in (None, "-") or trace is not None:
-            raise ConfigError("--engine ray needs DATA and --out, both folders of Parquet files, and no --trace")
-        if threads > 1 or escape_formulas:
-            raise ConfigError("--engine ray has one core per partition and no CSV; no --threads, --escape-formulas")
-        _predict_on_cluster(model, Path(data), Path(str(out)), tuple(levels), address, partitions, as_json=json)
+        if threads > 1 or escape_formulas or trace is not None:
+            raise ConfigError("--engine ray has no --trace, --threads or --escape-formulas; leave them out")
+        _predict_on_cluster(model, data, out, tuple(levels), address, partitions, as_json=json)
         return
     if address is not None or partitions is not None:
         raise ConfigError("--address and --partitions need --engine ray")
-    target = None if out in (None, "-") else Path(str(out))
-    _require_files(target, trace, data, model)
     from leapts import LeapTS
+    from leapts.data.frames import SUFFIXES, csv_bytes, write_frame
+    from leapts.report.encode import TRACE_SUFFIXES, write_trace
 
+    target = None if out in (None, "-") else Path(str(out))
+    for file, suffixes in ((target, SUFFIXES), (trace, TRACE_SUFFIXES)):
+        require_output(file, suffixes, data=data, model=model)
+    if target and trace and target.resolve() == trace.resolve():
+        raise ConfigError(f"--out and --trace are both {trace}; choose two files")
     options.use_threads(threads)
     forecaster = LeapTS.load(model)
-    forecast, written = _forecast(forecaster, data, target, trace, levels, escape_formulas=escape_formulas)
+    forecast, leaps = _forecast(forecaster, data, levels, with_trace=trace is not None)
+    outputs = (("forecast", write_frame, forecast, target), ("trace", write_trace, leaps, trace))
+    written = {what: str(write(one, to, escape_formulas=escape_formulas)) for what, write, one, to in outputs if to}
     if json:
         summary: dict[str, Any] = {"model": str(model), "horizon": forecaster.h, "files": written}
-        write_json(summary if target is not None else {**summary, "forecast": records(forecast)})
+        write_json(summary if target is not None else {**summary, "forecast": _records(forecast)})
     elif target is not None:
-        for what, path in written.items():
-            say(f"{what:<9} {path}")
+        say_files(**written)
     elif out == "-" or not is_terminal():
-        from leapts.data.frames import csv_bytes
-
         write_bytes(csv_bytes(forecast, escape_formulas=escape_formulas))
     else:
-        show_frame(forecast, rows=5, hint="-o FILE writes all of them")
+        show_forecast(forecast)
 
 
-def _require_files(target: Path | None, trace: Path | None, data: str | None, model: Path) -> None:
-    """Refuse output files that cannot be written or would overwrite something."""
-    from leapts.data.frames import SUFFIXES, require_writable
-    from leapts.report.encode import TRACE_SUFFIXES
-
-    for path, suffixes in ((target, SUFFIXES), (trace, TRACE_SUFFIXES)):
-        if path is not None:
-            require_writable(path, suffixes)
-            require_not_input(path, data=data, model=model)
-    if target is not None and trace is not None and target.resolve() == trace.resolve():
-        raise ConfigError(f"--out and --trace are both {trace}; choose two files")
-
-
-def _forecast(
-    model: "LeapTS",
-    data: str | None,
-    target: Path | None,
-    trace: Path | None,
-    levels: list[int | float],
-    *,
-    escape_formulas: bool,
-) -> tuple[Any, dict[str, str]]:
-    """Forecast, write the files that were asked for, and return the forecast and the paths."""
-    from leapts.data.frames import write_frame
-    from leapts.report.encode import write_trace
-
-    panel = model.fitted_.tail if data is None else read_for(model, data)
+def _forecast(model: "LeapTS", data: str | None, levels: list[int | float], *, with_trace: bool) -> tuple[Any, Any]:
+    """Return the forecast and, on request, the trace."""
+    panel = model.predictor_.tail if data is None else read_for(model, data)
     # Arrow keeps dates as dates; pandas has no type for them.
     arrow, level = panel.in_frames_of("pyarrow"), levels or None
-    written: dict[str, str] = {}
-    if trace is None:
-        forecast = model.predict(arrow, level=level)
-    else:
+    if with_trace:
         forecast, leaps = model.predict(arrow, level=level, return_trace=True)
-    if target is not None:
-        written["forecast"] = str(write_frame(forecast, target, escape_formulas=escape_formulas))
-    if trace is not None:
-        written["trace"] = str(write_trace(leaps, trace, escape_formulas=escape_formulas))
-    return forecast, written
+        return forecast, leaps
+    return model.predict(arrow, level=level), None
+
+
+def _records(frame: Any) -> list[dict[str, Any]]:
+    """Convert a frame to a list of rows, each a mapping of plain values."""
+    import narwhals as nw
+
+    rows: list[dict[str, Any]] = nw.from_native(frame, eager_only=True).to_arrow().to_pylist()
+    return rows
+
+
+def show_forecast(frame: Any) -> None:
+    """Show the first rows of the first series; a note counts the others."""
+    import narwhals as nw
+
+    every = nw.from_native(frame, eager_only=True)
+    columns = every.columns
+    first = every[columns[0]].unique(maintain_order=True).head(MAX_SERIES)
+    seen: Counter[Any] = Counter()
+    shown = []
+    for record in _records(every.filter(nw.col(columns[0]).is_in(first)).to_native()):
+        name, timestamp, *values = record.values()
+        seen[name] += 1
+        if seen[name] <= MAX_ROWS:
+            # Names and timestamps that are numbers have no thousands separator: 2025, not 2,025.
+            shown.append([str(name), str(timestamp), *values])
+    # Bounds are shown without the name of the forecast: `LeapTS`, `lo-80`, `hi-80`.
+    show_table([name.removeprefix(f"{columns[2]}-") for name in columns], shown)
+    if len(shown) < len(every):
+        note(f"{len(shown):,} of {len(every):,} rows; -o FILE writes all of them")
 
 
 def _predict_on_cluster(
     model: Path,
-    data: Path,
-    out: Path,
+    data: str | None,
+    out: str | None,
     level: tuple[int | float, ...],
     address: str | None,
     partitions: int | None,
     *,
     as_json: bool,
 ) -> None:
-    """Forecast a folder of Parquet files into another with Ray, and show what was done."""
+    """Forecast a folder of Parquet files into another with Ray, and print the number of rows."""
+    if data is None or out is None or out == "-":
+        raise ConfigError("--engine ray needs DATA and --out, both folders of Parquet files")
     from leapts.integrations.ray import PartitionForecaster
     from leapts.integrations.ray.forecast import forecast_dataset
     from leapts.integrations.ray.partitions import model_digest, require_independent
@@ -146,25 +147,12 @@ def _predict_on_cluster(
     forecaster = PartitionForecaster(str(model.absolute()), level)
     fitted = forecaster.model
     require_independent(fitted)
+    columns, job = (fitted.id_col, fitted.time_col, fitted.target_col), (model_digest(model), level)
     done = forecast_dataset(
-        data,
-        out,
-        forecaster,
-        columns=(fitted.id_col, fitted.time_col, fitted.target_col),
-        partitions=partitions,
-        address=address,
-        job=(model_digest(model), level),
+        Path(data), Path(out), forecaster, columns=columns, partitions=partitions, address=address, job=job
     )
     if not as_json:
         say(f"forecast  {out}: {counted(done.rows, 'row')} in {counted(done.partitions, 'file')}")
         return
-    write_json(
-        {
-            "model": str(model),
-            "horizon": fitted.h,
-            "files": {"forecast": str(out)},
-            "partitions": done.partitions,
-            "rows": done.rows,
-            "exchanged": done.exchanged,
-        }
-    )
+    counts = {"partitions": done.partitions, "rows": done.rows, "exchanged": done.exchanged}
+    write_json({"model": str(model), "horizon": fitted.h, "files": {"forecast": str(out)}, **counts})

@@ -1,17 +1,14 @@
 """`leapts report`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from leapts.cli import options
 from leapts.cli.options import shared_options
-from leapts.cli.sources import read_for, require_not_input
-from leapts.cli.terminal import say, write_json
-
-if TYPE_CHECKING:
-    from leapts.data.panel import Panel
+from leapts.cli.sources import PAGE, read_for, require_output
+from leapts.cli.terminal import say_files, write_json
 
 EXAMPLE = """\b
 Examples:
@@ -42,8 +39,7 @@ def report(
     json: options.Json = False,
 ) -> None:
     """Write an HTML report: forecasts from several cutoffs, their leaps and their errors."""
-    require_page(out)
-    require_not_input(out, model=model)
+    require_output(out, PAGE, model=model)
     options.use_threads(threads)
     from leapts import LeapTS
     from leapts.report import write_report
@@ -51,6 +47,7 @@ def report(
 
     forecaster = LeapTS.load(model)
     panel = read_for(forecaster, data)
+    names = {str(name): name for name in panel.series}  # names may be numbers in the data
     write_report(
         forecaster,
         panel,
@@ -58,25 +55,11 @@ def report(
         title=title,
         cutoffs=cutoffs,
         step_size=step_size,
-        series=None if series is None else named(panel, series),
+        series=None if series is None else [names.get(name, name) for name in series],
         max_series=max_series,
         level=options.parse_levels(level) or LEVELS,
     )
     if json:
         write_json({"model": str(model), "report": str(out), "bytes": out.stat().st_size})
     else:
-        say(f"report    {out}")
-
-
-def require_page(target: Path | None) -> None:
-    """Refuse a path where no HTML file can be written; None is accepted."""
-    from leapts.data.frames import require_writable
-
-    if target is not None:
-        require_writable(target, (".html", ".htm"))
-
-
-def named(panel: "Panel", series: list[str]) -> list[str | int]:
-    """Find series by the text of their names, which may be numbers in the data."""
-    by_text = {str(name): name for name in panel.series}
-    return [by_text.get(name, name) for name in series]
+        say_files(report=out)

@@ -1,6 +1,7 @@
-"""Data named on the command line: a file, standard input, or a data set of the catalogue."""
+"""Data named on the command line (a file, standard input or a data set), and checks of output files."""
 
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from leapts.data.panel import Panel
 
 PREFIX = "dataset:"
+PAGE = (".html", ".htm")
 
 
 @dataclass(frozen=True)
@@ -28,33 +30,31 @@ class Source:
     season: int
 
 
-def require_not_input(out: Path, *, data: str | None = None, model: Path | None = None) -> None:
-    """Refuse an output file that would overwrite the data or lie in the model folder."""
+def require_output(
+    out: Path | None, suffixes: tuple[str, ...] = (), *, data: str | None = None, model: Path | None = None
+) -> None:
+    """Refuse an output file that cannot be written, that is the data, or that lies in the model folder.
+
+    Args:
+        out: The file; None is accepted.
+        suffixes: Suffixes to choose from; by default those of a table.
+        data: Argument of the command, which may be a file.
+        model: Model folder.
+    """
+    if out is None:
+        return
+    from leapts.data.frames import SUFFIXES, require_writable
+
+    require_writable(out, suffixes or SUFFIXES)
     if data is not None and out.exists() and out.resolve() == Path(data).resolve():
         raise ConfigError(f"{out} is the data file and would be overwritten; write to another file")
     if model is not None and model.resolve() in out.resolve().parents:
         raise ConfigError(f"{out} is inside the model folder {model}; write to another folder")
 
 
-def resolve(data: str) -> str | Dataset:
-    """Find the data set or path that was named; `-` is standard input.
-
-    A file takes precedence over a data set of the same name; `dataset:NAME` always means the data set.
-    """
-    if data.startswith(PREFIX):
-        return find(data.removeprefix(PREFIX))
-    if data == "-" or Path(data).exists():
-        return data
-    if data.casefold() in {name.casefold() for name in catalogue()}:
-        return find(data)
-    near = nearest(data, list(catalogue()))
-    hint = f"did you mean the data set {near}?" if near else "leapts datasets list shows all data sets"
-    raise DataError(f"{quoted(data)} is neither a file nor a data set; check the path ({hint})")
-
-
 def read_source(data: str, read: ReadOptions) -> Source:
     """Read a file or a data set; data sets have their own read options, and no others are accepted."""
-    found = resolve(data)
+    found = _resolve(data)
     if isinstance(found, Dataset):
         if given := changed_flags(read):
             raise ConfigError(f"{found.name} is a data set with its own read options; leave out {', '.join(given)}")
@@ -63,15 +63,20 @@ def read_source(data: str, read: ReadOptions) -> Source:
     from leapts.data.validation import read_panel
 
     panel = read_panel(found, read)
-    if panel.unused and launcher.is_first():
-        note(_on_unused(panel))
+    _note_unused(panel)
     return Source(panel, seasonal_period(panel.freq))
 
 
 def read_for(model: "LeapTS", data: str) -> "Panel":
     """Read data with the read options of a fitted model."""
-    found = resolve(data)
-    return model.read(load_set(found) if isinstance(found, Dataset) else found)
+    found = _resolve(data)
+    if isinstance(found, Dataset):
+        return load_set(found)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # on unused columns, which the note below names
+        panel = model.read(found)
+    _note_unused(panel)
+    return panel
 
 
 def load_set(dataset: Dataset) -> "Panel":
@@ -86,7 +91,25 @@ def load_set(dataset: Dataset) -> "Panel":
     return load_dataset(dataset)
 
 
-def _on_unused(panel: "Panel") -> str:
-    target = panel.style.target_col
-    text = f"not used: {listed(panel.unused)}; only {quoted(target)} is forecast"
-    return f"{text} (--layout wide reads each column as a series)" if panel.series == (target,) else text
+def _note_unused(panel: "Panel") -> None:
+    """Print the names of columns that were read and are not used."""
+    if panel.unused and launcher.is_first():
+        target = panel.style.target_col
+        wide = " (--layout wide reads each column as a series)" if panel.series == (target,) else ""
+        note(f"not used: {listed(panel.unused)}; only {quoted(target)} is forecast{wide}")
+
+
+def _resolve(data: str) -> str | Dataset:
+    """Find the path or data set with a name; `-` is standard input.
+
+    A file takes precedence over a data set of the same name; `dataset:NAME` always means the data set.
+    """
+    if data.startswith(PREFIX):
+        return find(data.removeprefix(PREFIX))
+    if data == "-" or Path(data).exists():
+        return data
+    if data.casefold() in {name.casefold() for name in catalogue()}:
+        return find(data)
+    near = nearest(data, list(catalogue()))
+    hint = f"did you mean the data set {near}?" if near else "leapts datasets list shows all data sets"
+    raise DataError(f"{quoted(data)} is neither a file nor a data set; check the path ({hint})")

@@ -4,12 +4,11 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import typer
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -44,10 +43,11 @@ def complain(text: str) -> None:
     note(" ".join(text.split()))
 
 
-def help_if_alone(context: typer.Context) -> None:
-    """Show the help of a command group that was called without a command."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+def say_files(**files: object) -> None:
+    """Print the path of each file that was written; None stands for one that was not."""
+    for what, path in files.items():
+        if path is not None:
+            say(f"{what:<9} {path}")
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -136,30 +136,13 @@ class TrainingBar:
 
 
 @contextmanager
-def download_bar(name: str) -> Iterator["DownloadBar"]:
+def download_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
     """Show a progress bar in bytes; silent unless standard error is a terminal."""
-    progress = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=_console(stderr=True),
-        transient=True,
-    )
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    progress = Progress(*columns, console=_console(stderr=True), transient=True)
+    task = progress.add_task(printable(name), total=None)
     with progress if progress.console.is_terminal else nullcontext():
-        yield DownloadBar(progress, name)
-
-
-class DownloadBar:
-    """Progress bar of a download."""
-
-    def __init__(self, progress: Progress, name: str) -> None:
-        self._progress = progress
-        self._task = progress.add_task(printable(name), total=None)
-
-    def __call__(self, done: int, total: int | None) -> None:
-        """Update the bar after a chunk."""
-        self._progress.update(self._task, completed=done, total=total)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def _console(*, stderr: bool = False) -> Console:
@@ -170,7 +153,7 @@ def _console(*, stderr: bool = False) -> Console:
 
 
 def _escaped(text: object) -> Text:
-    """Make text without markup and control characters."""
+    """Text without markup and control characters."""
     return Text(printable(text))
 
 

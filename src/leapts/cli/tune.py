@@ -8,7 +8,7 @@ import typer
 
 from leapts.cli import options
 from leapts.cli.options import NewModel, shared_options
-from leapts.cli.sources import read_source
+from leapts.cli.sources import read_source, require_output
 from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_bytes, write_json
 from leapts.config import ReadOptions
 from leapts.errors import ConfigError
@@ -46,12 +46,9 @@ def tune(
     json: options.Json = False,
 ) -> None:
     """Search hyperparameters by validation error. Options you give are kept, all others are searched."""
-    if out is not None:
-        from leapts.data.frames import require_writable
-
-        if out.is_dir():
-            raise ConfigError(f"--out {out} is a folder; name a file, such as {out / 'best.toml'}")
-        require_writable(out, (".toml",))
+    if out is not None and out.is_dir():
+        raise ConfigError(f"--out {out} is a folder; name a file, such as {out / 'best.toml'}")
+    require_output(out, (".toml",), data=data)
     if engine == "local" and address is not None:
         raise ConfigError(f"--address {address} needs --engine ray")
     if engine == "ray" and threads > 1:

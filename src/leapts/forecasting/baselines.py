@@ -1,8 +1,6 @@
-"""What a back-test compares with.
+"""Baselines of a backtest: naive forecasts, and models of statsforecast and neuralforecast.
 
-A baseline forecasts all series of a panel at once, from its flat values and offsets. `Naive` and `SeasonalNaive` are
-always there; `statistical_baselines` takes exponential smoothing and Theta from statsforecast, `neural_baselines`
-DLinear and N-HiTS from neuralforecast, both optional extras.
+A baseline forecasts all series of a panel at once, from its flat values and offsets.
 """
 
 import logging
@@ -26,34 +24,34 @@ NEURAL_MODELS = ("DLinear", "NHITS")
 
 
 class Baseline(Protocol):
-    """A forecast made from history alone."""
+    """A model that forecasts from the history alone."""
 
     @property
     def name(self) -> str:
-        """What its column is called."""
+        """Name of the column."""
 
     def forecast(
         self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
     ) -> Float64[Tensor, "series h"]:
-        """The `h` steps that follow each series.
+        """Forecast the `h` steps after the end of each series.
 
         Args:
-            values: All series one after the other, as a panel holds them.
-            offsets: Where each series starts, and at the end where the last one stops.
-            h: How many steps.
+            values: Values of all series, one after the other, as in a panel.
+            offsets: First position of each series, and the end of the last one.
+            h: Number of steps.
 
         Raises:
-            DataError: When a series has no value to start from.
+            DataError: When a series is empty.
         """
 
 
 @dataclass(frozen=True)
 class SeasonalNaive:
-    """The last season again and again; the last value, for a series shorter than a season.
+    """Repeat the last season; the last value, for a series shorter than a season.
 
     Attributes:
-        season: Steps to a season.
-        name: What its column is called.
+        season: Steps in a season.
+        name: Name of the column.
     """
 
     season: int
@@ -61,12 +59,12 @@ class SeasonalNaive:
 
     def __post_init__(self) -> None:
         if self.season < 1:
-            raise ConfigError(f"season={self.season} is not a number of steps; use 1 where there is no season")
+            raise ConfigError(f"season={self.season}: must be at least 1; use 1 where there is no season")
 
     def forecast(
         self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
     ) -> Float64[Tensor, "series h"]:
-        """The `h` steps that follow each series."""
+        """Forecast the `h` steps after the end of each series."""
         _check(values, offsets, h)
         ends = offsets[1:, None]
         has_season = offsets.diff()[:, None] >= self.season
@@ -76,10 +74,10 @@ class SeasonalNaive:
 
 @dataclass(frozen=True)
 class Naive:
-    """The last value of each series, for every step.
+    """Repeat the last value.
 
     Attributes:
-        name: What its column is called.
+        name: Name of the column.
     """
 
     name: str = "Naive"
@@ -87,21 +85,21 @@ class Naive:
     def forecast(
         self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
     ) -> Float64[Tensor, "series h"]:
-        """The `h` steps that follow each series."""
+        """Forecast the `h` steps after the end of each series."""
         return SeasonalNaive(1).forecast(values, offsets, h)
 
 
 @dataclass(frozen=True, eq=False)
 class StatisticalBaseline:
-    """A model of statsforecast, fitted to each series by itself, one after the other.
+    """A model of statsforecast, fitted to one series after the other.
 
-    Series the model cannot be fitted to, such as very short ones, get the seasonal naive forecast, and a warning says
-    how many they were.
+    A series that the model cannot be fitted to, such as a very short one, gets the seasonal naive forecast; a warning
+    counts such series.
 
     Attributes:
         model: The statsforecast model.
-        season: Steps to a season.
-        name: What its column is called.
+        season: Steps in a season.
+        name: Name of the column.
     """
 
     model: Any
@@ -111,17 +109,17 @@ class StatisticalBaseline:
     def forecast(
         self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
     ) -> Float64[Tensor, "series h"]:
-        """The `h` steps that follow each series.
+        """Forecast the `h` steps after the end of each series.
 
         Raises:
-            DataError: When a series has no value to start from, or the model can be fitted to none.
+            DataError: When a series is empty, or the model can be fitted to none.
         """
         result = SeasonalNaive(self.season).forecast(values, offsets, h)
         refused: dict[int, str] = {}
         for index, history in enumerate(values.tensor_split(offsets[1:-1])):
             try:
                 result[index] = self._forecast_one(history, h)
-            except Exception as error:  # statsforecast refuses a short series in many ways, an IndexError among them
+            except Exception as error:  # short series raise errors of many types, even IndexError
                 refused[index] = str(error)
         if refused:
             first, reason = next(iter(refused.items()))
@@ -132,7 +130,7 @@ class StatisticalBaseline:
         return result
 
     def _forecast_one(self, history: Float64[Tensor, " rows"], h: int) -> Float64[Tensor, " h"]:
-        # Constant and short series make it divide by zero on the way; what counts is what comes out.
+        # Constant and short series cause divisions by zero; only the forecast has to be finite.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             mean = np.asarray(self.model.forecast(y=history.numpy(), h=h)["mean"], dtype=np.float64)
@@ -142,11 +140,11 @@ class StatisticalBaseline:
 
 
 def statistical_baselines(season: int, models: Sequence[str] = STATISTICAL_MODELS) -> tuple[StatisticalBaseline, ...]:
-    """Exponential smoothing and Theta, their form chosen for each series by statsforecast.
+    """Make the models AutoETS and AutoTheta of statsforecast.
 
     Args:
-        season: Steps to a season; 1 for none.
-        models: Which ones: `AutoETS`, `AutoTheta`.
+        season: Steps in a season; 1 for none.
+        models: Names of the models.
 
     Raises:
         ImportError: When statsforecast is not installed.
@@ -166,9 +164,9 @@ class NeuralBaseline:
 
     Attributes:
         model: The neuralforecast class.
-        season: Steps to a season; the look-back is four of them or twice the horizon.
-        name: What its column is called.
-        max_steps: Steps of training.
+        season: Steps in a season; the look-back is four seasons or twice the horizon.
+        name: Name of the column.
+        max_steps: Training steps.
     """
 
     model: Any
@@ -179,7 +177,7 @@ class NeuralBaseline:
     def forecast(  # pragma: no cover (make peers has neuralforecast, and runs it)
         self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
     ) -> Float64[Tensor, "series h"]:
-        """The `h` steps that follow each series."""
+        """Forecast the `h` steps after the end of each series."""
         from neuralforecast import NeuralForecast
 
         _check(values, offsets, h)
@@ -191,7 +189,7 @@ class NeuralBaseline:
                 "y": values.numpy(),
             }
         )
-        # Its trainer talks about itself on every occasion; a baseline is asked for its forecast alone.
+        # Keeps the trainer from printing and from writing logs and checkpoints.
         quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary", "enable_checkpointing"), False)
         with (
             warnings.catch_warnings(),
@@ -216,11 +214,11 @@ class NeuralBaseline:
 
 
 def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tuple[NeuralBaseline, ...]:
-    """DLinear and N-HiTS, as neuralforecast has them.
+    """Make the models DLinear and N-HiTS of neuralforecast.
 
     Args:
-        season: Steps to a season; 1 for none.
-        models: Which ones: `DLinear`, `NHITS`.
+        season: Steps in a season; 1 for none.
+        models: Names of the models.
 
     Raises:
         ImportError: When neuralforecast is not installed.
@@ -238,7 +236,7 @@ def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tupl
 
 @contextmanager
 def _own_random_numbers() -> Iterator[None]:
-    """Leaves the generators of the program as they were: neuralforecast seeds them all."""
+    """Restore the global random generators afterwards; neuralforecast seeds all of them."""
     python, arrays = random.getstate(), np.random.get_state()  # noqa: NPY002 - the one that others seed
     with torch.random.fork_rng(devices=[]):
         try:
@@ -250,7 +248,7 @@ def _own_random_numbers() -> Iterator[None]:
 
 @contextmanager
 def _silence(*names: str) -> Iterator[None]:  # pragma: no cover (make peers runs it)
-    """Nothing below an error from these loggers, for the time being."""
+    """Suppress messages below errors from these loggers."""
     before = {name: logging.getLogger(name).level for name in names}
     for name in names:
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -269,9 +267,9 @@ def _check_names(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
 
 def _check(values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int) -> None:
     if h < 1:
-        raise ConfigError(f"h={h} is no horizon; forecast at least 1 step")
+        raise ConfigError(f"h={h}: the horizon must be at least 1")
     if int(offsets[0]) != 0 or int(offsets[-1]) != len(values):
-        raise DataError(f"the offsets do not cut {len(values)} values into series; they rise from 0 to {len(values)}")
+        raise DataError(f"offsets: must rise from 0 to {len(values)}, the number of values")
     empty = torch.nonzero(offsets.diff() <= 0).flatten()
     if len(empty):
         raise DataError(

@@ -135,7 +135,7 @@ def _others(
     fits: Sequence[LeapTS], panel: Panel, baselines: Sequence[Baseline], ends: Sequence[int], h: int, alias: str
 ) -> Iterator[tuple[str, Iterator[torch.Tensor]]]:
     """Give name and forecasts from each cutoff of the coarse forecast and of every baseline."""
-    fitted = [one.fitted_ for one in fits]
+    fitted = [one.predictor_ for one in fits]
     if fitted[0].config.scheduling.kind != "none":
 
         def coarse() -> Iterator[torch.Tensor]:

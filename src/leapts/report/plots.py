@@ -282,7 +282,7 @@ def _stacked_bars(
 
 
 def _by_volatility(ax: "Axes", bins: Sequence[VolatilityBin]) -> "Axes":
-    ax.set_xticks(range(len(bins)), labels=[f"{one.low:.2g} to {one.high:.2g}" for one in bins])
+    ax.set_xticks(range(len(bins)), labels=[f"{one.low:.2g}\nto {one.high:.2g}" for one in bins])
     ax.set_xlabel("volatility of the look-back")
     return _plain(ax)
 
