@@ -62,13 +62,14 @@ def predict(
         return
     if address is not None or partitions is not None:
         raise ConfigError("--address and --partitions need --engine ray")
-    from leapts import LeapTS
     from leapts.data.frames import SUFFIXES, csv_bytes, write_frame
+    from leapts.forecasting.estimator import LeapTS
     from leapts.report.encode import TRACE_SUFFIXES, write_trace
 
     target = None if out in (None, "-") else Path(str(out))
     for file, suffixes in ((target, SUFFIXES), (trace, TRACE_SUFFIXES)):
-        require_output(file, suffixes, data=data, model=model)
+        if file is not None:
+            require_output(file, suffixes, data=data, model=model)
     if target and trace and target.resolve() == trace.resolve():
         raise ConfigError(f"--out and --trace are both {trace}; choose two files")
     options.use_threads(threads)
