@@ -1,4 +1,4 @@
-"""The natural order of names, however it is found, and the names of rows, however they are read."""
+"""Columns of a table: natural order of names, the time column, unused columns."""
 
 import pandas as pd
 import pytest
@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leapts.config import ReadOptions
-from leapts.data import columns
-from leapts.data.columns import name_column, natural_key, natural_order
-from leapts.data.reader import read_table
+from leapts.data.columns import natural_key, natural_order
 from leapts.data.validation import read_panel
 from leapts.errors import DataError
 
@@ -23,27 +21,6 @@ def test_names_sort_by_their_keys_whichever_way_is_taken(names: list[str]) -> No
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=12, unique=True))
 def test_numbers_sort_as_numbers(names: list[int]) -> None:
     assert [names[index] for index in natural_order(names)] == sorted(names)
-
-
-_ODD = st.sampled_from(["a", "b", "a1", "", 1, 1.0, True, None, float("nan"), pd.NA, b"a", "\ud800"])
-
-
-@given(st.lists(st.tuples(_ODD, st.integers(1, 9)), min_size=1, max_size=5))
-def test_runs_of_names_are_read_as_every_name_is(runs: list[tuple[object, int]]) -> None:
-    names = [name for name, count in runs for _ in range(count)]
-    frame = pd.DataFrame({"unique_id": pd.Series(names, dtype=object), "ds": range(len(names)), "y": 0.0})
-
-    def found() -> object:
-        try:
-            series, codes = name_column(read_table(frame), "unique_id")
-        except DataError as error:
-            return str(error)
-        return [series[code] for code in codes]
-
-    with pytest.MonkeyPatch.context() as patch:
-        by_runs = found()
-        patch.setattr(columns, "_text_runs", lambda *_: None)
-        assert found() == by_runs
 
 
 @pytest.mark.parametrize("categories", [["b", "a", "never"], ["never", "a", "b"], ["a", "b"]])

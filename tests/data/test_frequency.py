@@ -21,7 +21,7 @@ ALIAS_LIST = (
     "YS YE YS-APR YE-JUN 2YS BMS BME BQS BQE BYE"
 )
 ALIASES = ALIAS_LIST.split()
-ZONES = [None, "UTC", "Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe"]
+TIMEZONES = [None, "UTC", "Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe"]
 START = np.array([0], dtype=np.int64)
 
 
@@ -38,7 +38,7 @@ def test_future_timestamps_equal_a_pandas_date_range(alias: str, start: pd.Times
 
 @given(
     st.sampled_from(ALIASES),
-    st.sampled_from(ZONES),
+    st.sampled_from(TIMEZONES),
     st.datetimes(pd.Timestamp("2015-01-01"), pd.Timestamp("2019-01-01")),
     st.lists(st.integers(0, 500), min_size=1, max_size=20),
 )
@@ -235,3 +235,32 @@ def test_monthly_timestamps_in_mid_month_are_refused_with_a_cure() -> None:
     timestamps = regular("2024-01-01", 12, "MS") + np.timedelta64(14, "D")
     with pytest.raises(DataError, match=r"no calendar frequency; pass freq=.* freq=1"):
         infer_frequency(timestamps, START)
+
+
+@pytest.mark.parametrize("freq", ["999999999999D", "20000000D", "999999999999h", 2**53 + 1])
+def test_a_step_too_long_for_any_calendar_is_refused(freq: str | int) -> None:
+    with pytest.raises(DataError, match=r"freq=.*the step must be shorter"):
+        parse_frequency(freq)
+
+
+@pytest.mark.parametrize(
+    ("freq", "first"),
+    [
+        ("D", "9999-12-30"),
+        ("100000D", "2024-01-01"),
+        ("h", "9999-12-31 22:00"),
+        ("30000YS", "2024-01-01"),
+        ("9999999MS", "2024-01-01"),
+        ("500YS", "9001-01-01"),
+    ],
+)
+def test_timestamps_end_with_year_9999(freq: str, first: str) -> None:
+    with pytest.raises(DataError, match="later than any possible timestamp"):
+        timestamps_at(np.array([first] * 2, dtype="datetime64[us]"), np.array([2, 30]), freq)
+
+
+def test_integer_timestamps_end_with_the_largest_integer() -> None:
+    last = np.array([2**63 - 3])
+    assert timestamps_at(last, np.array([2]), 1).tolist() == [2**63 - 1]
+    with pytest.raises(DataError, match="3 steps after 9223372036854775805"):
+        timestamps_at(last, np.array([3]), 1)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leapts.data.reader import _header, _read_csv, read_table
+from leapts.data.reader import _header, _read_csv, _read_parquet, read_csv_text, read_table
 from leapts.errors import DataError
 from leapts.files import read_file
 
@@ -75,7 +75,7 @@ def test_lines_end_as_they_may_and_blank_ones_count(tmp_path: Path, end: str) ->
     assert table.column("ds").to_pylist() == [1, 2, 3]
     assert [table.place(row) for row in range(3)] == ["line 3", "line 6", "line 7"]
     plain = read_table(write(tmp_path, "a.csv", end.join(["ds,y", "1,2", "2,3", "", ""])))
-    assert plain.lines is None
+    assert plain.text is None  # the text is not kept where each line is a row
     assert plain.place(1) == "line 3"
 
 
@@ -87,17 +87,16 @@ def test_a_row_is_on_the_line_it_begins_on_where_cells_go_on_over_lines(tmp_path
     assert [table.place(row) for row in range(3)] == ["line 3", "line 5", "line 8"]
 
 
-PLAIN_CELLS = st.from_regex(r'\A[a-z 0-9][a-z "]{0,4}\Z')  # marks amid a cell quote nothing
+PLAIN_CELLS = st.from_regex(r'\A[a-z 0-9][a-z "]{0,4}\Z')  # a quotation mark inside a cell quotes nothing
 QUOTED_CELLS = st.from_regex(r'\A"([a-z;\n]|""){0,4}"\Z')
 
 
 @given(st.lists(st.tuples(PLAIN_CELLS | QUOTED_CELLS, PLAIN_CELLS | QUOTED_CELLS), min_size=1, max_size=8))
-def test_rows_are_on_the_lines_where_pythons_reader_has_them(rows: list[tuple[str, str]]) -> None:
-    text = "\n".join(["a;b", *(";".join(row) for row in rows)]) + "\n"
-    oracle = csv.reader(io.StringIO(text), delimiter=";")
-    ends = [oracle.line_num for _ in oracle]
-    table = _read_csv(text.encode(), "a.csv", "unique_id")
-    assert [table.place(row) for row in range(len(rows))] == [f"line {end + 1}" for end in ends[:-1]]
+def test_a_row_is_placed_on_the_line_where_it_begins(rows: list[tuple[str, str]]) -> None:
+    lines = ["a;b", *(";".join(row) for row in rows)]
+    table = _read_csv("\n".join(lines).encode(), "a.csv", "unique_id")
+    expected = ["\n".join(lines[:row]).count("\n") + 2 for row in range(1, len(lines))]
+    assert [table.place(row) for row in range(len(rows))] == [f"line {line}" for line in expected]
 
 
 def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
@@ -241,7 +240,9 @@ def test_what_cannot_be_read_is_said(
 
 def test_half_a_character_is_refused_by_its_row() -> None:
     frame = pd.DataFrame({"unique_id": pd.Series(["a", "\ud800b"], dtype=object)})
-    with pytest.raises(DataError, match=r"'unique_id' holds .*ud800b.* at row 1 \(counted from 0\), which is no text"):
+    with pytest.raises(
+        DataError, match=r"'unique_id' holds .*ud800b.* at row 1 \(counted from 0\), which is not valid Unicode"
+    ):
         read_table(frame).column("unique_id")
 
 
@@ -268,21 +269,35 @@ def test_a_header_of_a_million_columns_is_refused_before_it_is_parsed(
     assert peak < 15 * len(content)
 
 
-def test_a_parquet_file_of_too_many_columns_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leapts.data.reader.MAX_COLUMNS", 3)
+def test_a_parquet_file_of_too_many_columns_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pd.DataFrame({name: [1.0] for name in "abcd"})
+    assert len(_read_parquet(parquet_bytes(frame), "wide.parquet", "unique_id", max_columns=4)) == 1
+    monkeypatch.setattr(pa.parquet, "read_table", lambda *_, **__: pytest.fail("the parser ran"))
     with pytest.raises(DataError, match=r"wide\.parquet has more than 3 columns"):
-        read_table(write(tmp_path, "wide.parquet", parquet_bytes(frame)))
-    assert len(read_table(write(tmp_path, "wide.parquet", parquet_bytes(frame[["a", "b", "c"]])))) == 1
+        _read_parquet(parquet_bytes(frame), "wide.parquet", "unique_id", max_columns=3)
+
+
+def test_a_caller_may_allow_fewer_columns() -> None:
+    assert read_csv_text(b"a,b,c\n1,2,3\n", max_columns=3).columns == ["a", "b", "c"]
+    for header in (b"a,b,c,d", b'a,b,c,"d\ne"', b"a;b;c;d", b",,,"):
+        with pytest.raises(DataError, match="the table has more than 3 columns"):
+            read_csv_text(header + b"\n1,2,3,4\n", max_columns=3)
+
+
+def test_standard_input_has_the_limit_of_columns_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pa.csv, "read_csv", lambda *_: pytest.fail("the parser ran"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"," * 100_000 + b"\n1\n")))
+    with pytest.raises(DataError, match="standard input has more than 50,000 columns"):
+        read_table("-")
 
 
 @given(
-    cells=st.lists(st.text('ab,"\n ;', max_size=4), min_size=1, max_size=6, unique=True),
+    cells=st.lists(st.text('ab,"\n ;', max_size=2), min_size=1, max_size=3, unique=True),
     delimiter=st.sampled_from([",", ";"]),
 )
 def test_the_header_has_as_many_cells_as_the_parser_finds(cells: list[str], delimiter: str) -> None:
     sink = io.StringIO()
-    csv.writer(sink, delimiter=delimiter, lineterminator="\n").writerow(["ds", *cells])
+    csv.writer(sink, delimiter=delimiter, lineterminator="\n").writerow([*"cdefghij", *cells])
     header, found = _header(f"{sink.getvalue()}row".encode(), "a.csv")
     parse = pa.csv.ParseOptions(delimiter=found, newlines_in_values=True)
     text = sink.getvalue() + found.join("1" * len(header)) + "\n"

@@ -226,7 +226,7 @@ def test_a_constant_series_is_fine() -> None:
         ({"y": [1, np.nan, 3, 4, 10, 20, np.nan]}, "and so does 1 other series"),
         (
             {"y": [1, 2, 3, 1e31, 10, 20, 30]},
-            r"series 'a' holds 1e\+31, too near the limits of floating point",
+            r"series 'a' holds 1e\+31, above the limit",
         ),
         (
             {"y": ["1", "2", "3,5", "4", "5", "6", "7"]},
@@ -271,7 +271,7 @@ def test_a_constant_series_is_fine() -> None:
         ),
         (
             {"ds": ["2024-01-01 00:00Z"] + ["2024-01-02 00:00"] * 6},
-            r"mixes timestamps with and without a time zone: '2024-01-01 " r"00:00Z' at row 0",
+            r"mixes timestamps with and without a timezone: '2024-01-01 " r"00:00Z' at row 0",
         ),
         (
             {
@@ -307,7 +307,7 @@ def test_bad_data_are_refused_with_place_and_cure(changes: dict[str, Any], messa
         (
             "h",
             r"series 'a' has no row for 2024-01-01 01:00 .* and 1 other "
-            r"series has gaps too.*pass freq='D', as the timestamps look",
+            r"series has gaps too.*pass freq='D'",
         ),
         (
             "2D",
@@ -377,7 +377,7 @@ def test_filling_does_not_explode_over_a_wrong_timestamp() -> None:
 
 def test_a_series_without_any_number_cannot_be_filled() -> None:
     frame = long(y=[1, 2, 3, 4, np.nan, np.nan, np.nan])
-    with pytest.raises(DataError, match=r"series 'b' has no number at all to fill from"):
+    with pytest.raises(DataError, match=r"series 'b' has no number at all"):
         read_panel(frame, ReadOptions(fill="ffill"))
 
 
@@ -468,7 +468,7 @@ def test_dates_of_text_are_dates_however_they_are_written(form: str, has_dates: 
 
 def test_steps_beyond_what_numbers_steps_are_refused() -> None:
     frame = pd.DataFrame({"ds": np.array([1, 2, 2**63], dtype=np.uint64), "y": 1.0})
-    with pytest.raises(DataError, match="column 'ds' holds 9223372036854775808, which no step is numbered by"):
+    with pytest.raises(DataError, match="column 'ds' holds the step 9223372036854775808"):
         read_panel(frame)
 
 
@@ -692,7 +692,7 @@ def test_rows_in_any_disorder_are_put_in_order(names: str, steps: list[int]) -> 
 def test_the_cure_for_a_wrong_frequency_looks_at_each_series() -> None:
     days = [*pd.date_range("2024-01-01", periods=3, freq="2D"), *pd.date_range("2024-01-08", periods=3, freq="2D")]
     frame = pd.DataFrame({"unique_id": ["a"] * 3 + ["b"] * 3, "ds": days, "y": range(6)})
-    with pytest.raises(DataError, match=r"pass freq='2D', as the timestamps look"):
+    with pytest.raises(DataError, match=r"pass freq='2D'"):
         read_panel(frame, ReadOptions(freq="3D"))
 
 
@@ -715,7 +715,7 @@ def test_the_series_with_a_gap_is_named_and_the_others_are_counted() -> None:
 def test_values_up_to_the_limit_are_values(sign: int) -> None:
     frame = pd.DataFrame({"ds": [1, 2, 3], "y": [1.0, sign * 1e30, 0.5]})
     assert read_panel(frame).values[1] == sign * 1e30
-    with pytest.raises(DataError, match=r"holds -?1\.5e\+30, too near .*at most 1e\+30"):
+    with pytest.raises(DataError, match=r"holds -?1\.5e\+30, above the limit of 1e\+30"):
         read_panel(frame.assign(y=[0.5, sign * 1e30, sign * 1.5e30]))
 
 
@@ -736,7 +736,17 @@ def test_large_steps_that_are_no_dates_are_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", ["cafe\u0301", "caf\xe9\u200b", "\ufeffcaf\xe9", " caf\xe9", "caf\xad\xe9", "cafe\u200d\u0301"]
+    "other",
+    [
+        "cafe\u0301",
+        "caf\xe9\u200b",
+        "\ufeffcaf\xe9",
+        " caf\xe9",
+        "caf\xe9 ",
+        "caf\xe9\t",
+        "caf\xe9\xa0",
+        "cafe\u200d\u0301",
+    ],
 )
 @pytest.mark.parametrize("kind", ["csv", "pandas", "polars"])
 def test_series_names_that_look_the_same_are_refused(tmp_path: Path, other: str, kind: str) -> None:
@@ -753,11 +763,19 @@ def test_series_names_that_look_the_same_are_refused(tmp_path: Path, other: str,
 
 
 @pytest.mark.parametrize("blank", [" ", "\t", "\xa0", "  "])
-def test_blanks_at_the_end_of_series_names_do_not_make_another_series(blank: str) -> None:
-    names = ["b", f"b{blank}", "a", f"a{blank}"]
+def test_padded_series_names_lose_their_padding(blank: str) -> None:
+    names = ["b", "b", f"a{blank}", f"a{blank}"]
     panel = read_panel(pd.DataFrame({"unique_id": names, "ds": [1, 2, 1, 2], "y": [3.0, 4.0, 1.0, 2.0]}))
     assert panel.series == ("a", "b")
     assert panel.values.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("name", ["", " ", "\u200b", "\0", "\u2060 "])
+def test_invisible_series_names_are_refused(name: str) -> None:
+    with pytest.raises(DataError, match="'unique_id' has no series name at row 2"):
+        read_panel(pd.DataFrame({"unique_id": ["a", "a", name], "ds": [1, 2, 1], "y": 1.0}))
+    with pytest.raises(DataError, match="name it or drop it"):
+        read_panel(pd.DataFrame({"ds": [1, 2], "a": 1.0, name: 2.0}))
 
 
 def test_names_that_differ_visibly_stay_apart() -> None:
@@ -778,3 +796,10 @@ def test_columns_of_a_wide_frame_that_look_the_same_are_refused() -> None:
     frame = pd.DataFrame({"ds": [1, 2], "caf\xe9": [1.0, 2.0], "cafe\u0301": [1.0, 2.0]})
     with pytest.raises(DataError, match=r"cafe\\u0301"):
         read_panel(frame)
+
+
+@pytest.mark.parametrize("year", [-5, 10_000, 200_000])
+def test_timestamps_outside_of_years_1_to_9999_are_refused(year: int) -> None:
+    days = (np.arange(3) + np.datetime64(f"{year:05d}-01-01", "D")).astype("datetime64[s]")
+    with pytest.raises(DataError, match="outside of years 1 to 9999 at row 0"):
+        read_panel(pa.table({"ds": days, "y": [1.0, 2.0, 3.0]}))

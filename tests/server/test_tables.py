@@ -234,7 +234,7 @@ def test_gaps_are_filled_with_no_more_values_than_half_the_bytes_of_a_request(
         return int(tables._panel(content, door.served, tables.Columns(), limits).lengths[0])
 
     assert filled(900) == 900
-    with pytest.raises(DataError, match=r"filling the gaps .* would make 901 values"):
+    with pytest.raises(DataError, match=r"would make 901 values"):
         filled(901)
 
 

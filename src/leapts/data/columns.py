@@ -20,8 +20,7 @@ from leapts.messages import listed, nearest, quoted
 
 Codes = npt.NDArray[np.int32]
 
-_MIN_MEAN_RUN = 4  # rows for each series name: below that, reading run by run saves no time
-SPELL_ALIKE = "they look the same but differ in invisible characters or accents; write both in one way"
+_LOOK_ALIKE = "they look the same but differ in blanks, invisible characters or accents; write both in one way"
 _DIGITS = re.compile(r"([0-9]+)")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TEXT_AND_NUMBER = r"^(?P<text>[^0-9]*)0*(?P<digits>[0-9]*)$"
@@ -54,26 +53,20 @@ class Columns:
 
 
 def columns_of(table: Table, options: ReadOptions) -> Columns:
-    """Read names, timestamps and values, in the layout that the options or the column names say.
+    """Read names, timestamps and values of a long or wide table.
 
     Raises:
-        DataError: Naming the column and what to do.
+        DataError: With the column and what to do.
     """
-    _refuse_look_alikes(table, options)
+    names = list(dict.fromkeys([options.id_col, options.time_col, options.target_col, *table.columns]))
+    if alike := look_alikes(names):
+        one, other = (ascii(names[index]) for index in alike)
+        raise DataError(f"{table.name}: the column names {one} and {other} are not the same; {_LOOK_ALIKE}")
     layout = options.layout
     if layout == "auto":
         has_target, has_id = options.target_col in table.columns, options.id_col in table.columns
         layout = "wide" if not has_target and not has_id and _time_name(table, options) else "long"
     return _wide(table, options) if layout == "wide" else _long(table, options)
-
-
-def _refuse_look_alikes(table: Table, options: ReadOptions) -> None:
-    """Refuse two columns, or a column and an option, that look the same: one would be ignored or counted twice."""
-    names = list(dict.fromkeys([options.id_col, options.time_col, options.target_col, *table.columns]))
-    alike = look_alikes(names)
-    if alike is not None:
-        one, other = (ascii(names[index]) for index in alike)
-        raise DataError(f"{table.name}: the column names {one} and {other} are not the same; {SPELL_ALIKE}")
 
 
 def _long(table: Table, options: ReadOptions) -> Columns:
@@ -101,7 +94,7 @@ def possible_names(columns: Columns, table: Table, options: ReadOptions) -> str 
         is_name = is_text(kind) or pa.types.is_integer(kind) or pa.types.is_dictionary(kind)
         if name in (columns.time_col, options.target_col) or not is_name:
             continue
-        rows = pd.DataFrame({"name": table.column(name).to_pandas(), "stamp": columns.time.timestamps})
+        rows = pd.DataFrame({"name": table.column(name).to_pandas(), "time": columns.time.timestamps})
         names = rows["name"].nunique()
         if 1 < names <= len(rows) // 2 and not rows.duplicated().any():
             found.append((names, name))
@@ -150,7 +143,7 @@ def _wide(table: Table, options: ReadOptions) -> Columns:
     if not names:
         raise DataError(f"{table.name} has only the time column {quoted(time_col)}; add one column for each series")
     for name in names:
-        if not name or name.startswith(("Unnamed: ", "__index_level_")):
+        if not visible_name(name) or name.startswith(("Unnamed: ", "__index_level_")):
             raise DataError(
                 f"{table.name}: column {quoted(name)} looks like row numbers, not a series; name it or drop it "
                 "(pandas writes row numbers unless index=False)"
@@ -238,8 +231,7 @@ def number_column(table: Table, name: str) -> npt.NDArray[np.float64]:
 
 def name_column(table: Table, name: str) -> tuple[list[str | int], Codes]:
     """Read the series names, text or integers: each name once, and the index of each row's name."""
-    runs = _text_runs(table, name)
-    data = table.column(name) if runs is None else runs[0]
+    data = table.column(name)
     has_categories = pa.types.is_dictionary(data.type)
     kind = data.type.value_type if has_categories else data.type
     if not (is_text(kind) or pa.types.is_integer(kind)):
@@ -253,27 +245,27 @@ def name_column(table: Table, name: str) -> tuple[list[str | int], Codes]:
         array = array.chunk(0)
     table.refuse_nulls(array.indices, name, "series name")
     codes = array.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
-    if runs is not None:
-        codes = codes.repeat(runs[1])
     names = array.dictionary.to_pylist()
     if has_categories:  # some of them may have no row
         is_used = np.zeros(len(names), dtype=bool)
         is_used[codes] = True
         names = [name for name, used in zip(names, is_used, strict=True) if used]
         codes = (np.cumsum(is_used, dtype=np.int32) - 1)[codes]
-    names, codes = _without_trailing_blanks(names, codes)
-    if "" in names:
-        place = table.place(int(np.argmax(codes == names.index(""))))
+
+    def place(index: int) -> str:
+        return table.place(int(np.argmax(codes == index)))
+
+    if alike := look_alikes(names):
+        one, other = (f"{names[index]!a} at {place(index)}" for index in alike)
         raise DataError(
-            f"{table.name}: column {quoted(name)} has no series name at {place}; fill it in or drop the row"
+            f"{table.name}: column {quoted(name)} spells one series name in two ways, {one} and {other}; {_LOOK_ALIKE}"
         )
-    alike = look_alikes(names)
-    if alike is not None:
-        one, other = (f"{names[index]!a} at {table.place(int(np.argmax(codes == index)))}" for index in alike)
+    blank = next((index for index, name in enumerate(names) if isinstance(name, str) and not visible_name(name)), None)
+    if blank is not None:
         raise DataError(
-            f"{table.name}: column {quoted(name)} spells one series name in two ways, {one} and {other}; {SPELL_ALIKE}"
+            f"{table.name}: column {quoted(name)} has no series name at {place(blank)}; fill it in or drop the row"
         )
-    return names, codes
+    return [name.rstrip() if isinstance(name, str) else name for name in names], codes
 
 
 def look_alikes(names: Sequence[str | int]) -> tuple[int, int] | None:
@@ -292,38 +284,6 @@ def visible_name(name: str) -> str:
         shown = (letter for letter in name if unicodedata.category(letter) not in ("Cc", "Cf"))
         name = unicodedata.normalize("NFC", "".join(shown))
     return name.strip()
-
-
-def _without_trailing_blanks(names: list[str | int], codes: Codes) -> tuple[list[str | int], Codes]:
-    """Strip blanks at the end of series names; names that become equal are one series."""
-    stripped = [name.rstrip() if isinstance(name, str) else name for name in names]
-    if stripped == names:
-        return names, codes
-    index_of = {name: index for index, name in enumerate(dict.fromkeys(stripped))}
-    return list(index_of), np.array([index_of[name] for name in stripped], dtype=np.int32)[codes]
-
-
-def _text_runs(table: Table, name: str) -> tuple[pa.ChunkedArray, npt.NDArray[np.int64]] | None:
-    """Split a column of Python strings into runs: the text and the number of rows of each.
-
-    Series names come in long runs, and reading every Python object is slow. None for columns of other types, and for
-    columns that hold anything but strings.
-    """
-    native = table.series(name).to_native()
-    if not isinstance(native, pd.Series) or native.dtype != object or native.empty:
-        return None
-    values = native.to_numpy()
-    if not isinstance(values[0], str):
-        return None
-    try:
-        starts = np.concatenate([[0], np.flatnonzero(values[1:] != values[:-1]) + 1])
-        firsts = values[starts]
-        # Only strings equal strings, so it is enough to check the first row of each run.
-        if len(values) < _MIN_MEAN_RUN * len(starts) or not all(isinstance(text, str) for text in firsts):
-            return None
-        return pa.chunked_array([pa.array(firsts)]), np.diff(starts, append=len(values))
-    except (TypeError, ValueError):  # objects that cannot be compared, or text without a UTF-8 encoding
-        return None
 
 
 def _numbers_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:

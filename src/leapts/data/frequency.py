@@ -1,8 +1,8 @@
-"""Compute with frequencies: infer them, and count steps between timestamps across time zones.
+"""Infer frequencies, and count steps between timestamps.
 
-Timestamps are numpy arrays of int64 steps or datetime64[us], in UTC when there is a time zone. A frequency is an
+Timestamps are numpy arrays of int64 steps or datetime64[us], in UTC when there is a timezone. A frequency is an
 integer (for integer steps) or a pandas alias. Hours and shorter steps are durations, counted in UTC, so that daylight
-saving does not matter; days and longer steps follow the local time ("wall clock") of the time zone.
+saving does not matter; days and longer steps follow the local time ("wall clock") of the timezone.
 """
 
 import warnings
@@ -14,20 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from leapts.data.timezone import from_wall, nominal, to_wall
 from leapts.errors import DataError
 from leapts.messages import quoted, timestamp_text
 
 Timestamps = npt.NDArray[Any]
 Positions = npt.NDArray[np.int64]
 
-MICROSECONDS = {
-    "D": 86_400_000_000,
-    "h": 3_600_000_000,
-    "min": 60_000_000,
-    "s": 1_000_000,
-    "ms": 1_000,
-    "us": 1,
-}
+MICROSECONDS = {"D": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1_000, "us": 1}
 DAY = MICROSECONDS["D"]
 FORMER_ALIASES = {
     "H": "h", "T": "min", "S": "s", "L": "ms", "U": "us",
@@ -36,6 +30,9 @@ FORMER_ALIASES = {
 MAX_INFERENCE_ROWS = 200_000  # rows are enough to find the most common step
 WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+# Dates outside of these years cannot be written as ISO 8601 without a sign.
+MIN_DATE, MAX_DATE = np.datetime64("0001-01-01", "us"), np.datetime64("9999-12-31T23:59:59.999999", "us")
+MAX_STEP = 2**53  # units in a step: microseconds, days of a rule, or integers
 
 
 @dataclass(frozen=True)
@@ -64,54 +61,77 @@ def parse_frequency(freq: str | int) -> Frequency:
         DataError: When it is not a frequency, with the likely spelling.
     """
     if isinstance(freq, int):
-        if freq < 1:
-            raise DataError(f"freq={freq}: the step must be at least 1")
-        return Frequency(freq, "steps", freq)
+        return Frequency(freq, "steps", _valid_step(freq, freq))
     try:
         with warnings.catch_warnings():
             # Pandas 2 accepts old aliases with a warning; pandas 3 refuses them.
             warnings.simplefilter("error", FutureWarning)
             offset = pd.tseries.frequencies.to_offset(freq)
-    except (ValueError, FutureWarning):
+    except (ValueError, OverflowError, FutureWarning):
         prefix, _, anchor = freq.lstrip("0123456789").partition("-")
         modern = FORMER_ALIASES.get(prefix)
         meant = f"{freq[: len(freq) - len(freq.lstrip('0123456789'))]}{modern}{'-' if anchor else ''}{anchor}"
         hint = f"pandas spells it {meant!r}" if modern else "use a pandas alias such as 'h', '15min', 'D', 'MS'"
         raise DataError(f"freq={quoted(freq)} is not a frequency; {hint}") from None
-    if offset.n < 1:
-        raise DataError(f"freq={quoted(freq)}: the step must be positive")
+    _valid_step(offset.n, freq)
     if isinstance(offset, pd.offsets.Day):
-        return Frequency(freq, "wall", offset.n * DAY)
+        return Frequency(freq, "wall", _valid_step(offset.n * DAY, freq))
     if isinstance(offset, pd.offsets.Tick):
-        microseconds, rest = divmod(pd.Timedelta(offset).as_unit("ns").value, 1000)
+        microseconds, rest = divmod(offset.n * pd.Timedelta(offset.base).as_unit("ns").value, 1000)
         if rest or not microseconds:
             raise DataError(f"freq={quoted(freq)} is finer than a microsecond; use integer steps with freq=1")
-        return Frequency(freq, "duration", microseconds)
+        return Frequency(freq, "duration", _valid_step(microseconds, freq))
     if isinstance(offset, pd.offsets.BusinessHour):
         raise DataError(f"freq={quoted(freq)} (business hours) is not supported; use integer steps with freq=1")
     return Frequency(freq, "calendar", offset.n, offset.base)
+
+
+def _valid_step(step: int, freq: str | int) -> int:
+    if not 1 <= step <= MAX_STEP:
+        raise DataError(f"freq={quoted(freq)}: the step must be {'at least 1' if step < 1 else 'shorter'}")
+    return step
 
 
 def timestamps_at(first: Timestamps, positions: Positions, freq: str | int, timezone: str | None = None) -> Timestamps:
     """Return the timestamps `positions` steps after `first`, element by element (the two broadcast).
 
     Raises:
-        DataError: When a timestamp of `first` is not on the frequency's calendar.
+        DataError: When a timestamp of `first` is not on the frequency's calendar, or the result is after year 9999.
     """
     frequency = parse_frequency(freq)
+    _require_in_range(first, positions, frequency)
     if frequency.clock in ("steps", "duration"):
         later: Timestamps = first + _ticks(positions * frequency.step, first)
         return later
-    return from_wall(_wall_at(first, positions, frequency, timezone), timezone)
+    wall = _wall_at(first, positions, frequency, timezone)
+    return wall if timezone is None else from_wall(wall, timezone)
 
 
-def counted_from(
+def _require_in_range(first: Timestamps, positions: Positions, frequency: Frequency) -> None:
+    """Refuse steps that end after year 9999, or after the largest integer."""
+    if not first.size or not positions.size:
+        return
+    step = frequency.step * (DAY if frequency.rule is not None else 1)  # a rule's step takes a day or more
+    end = MAX_DATE.astype(np.int64) if first.dtype.kind == "M" else np.iinfo(np.int64).max
+    if int(first.max().astype(np.int64)) + int(positions.max()) * step > int(end):
+        raise _out_of_range(first, positions, frequency)
+
+
+def _out_of_range(first: Timestamps, positions: Positions, frequency: Frequency) -> DataError:
+    start, steps = timestamp_text(first.max()), int(positions.max())
+    return DataError(
+        f"freq={quoted(frequency.alias)}: {steps:,} steps after {start} is later than any possible timestamp; "
+        "forecast fewer steps, or check the timestamps"
+    )
+
+
+def step_origin(
     first: Timestamps, positions: Positions, freq: str | int, timezone: str | None = None
 ) -> tuple[Timestamps, Positions]:
-    """Return an origin for the steps that follow position `positions`: a timestamp, and a number of steps after it.
+    """Return a timestamp to count steps from, and the number of steps from it to each position.
 
-    The origin is the timestamp at that position. Where daylight saving skips its time of day and moves it, all steps
-    counted from it would move too, so the origin stays `first`.
+    This is the timestamp at the position, and 0. Where daylight saving moved that timestamp, steps counted from it
+    would move too; there it is `first`, and the position.
     """
     frequency = parse_frequency(freq)
     if timezone is None or frequency.clock in ("steps", "duration"):
@@ -135,13 +155,14 @@ def positions_of(timestamps: Timestamps, first: Timestamps, freq: str | int, tim
         positions, rest = np.divmod(distance, frequency.step)
         positions[rest != 0] = -1
         return positions
-    wall, wall_first = to_wall(timestamps, timezone), nominal(first, timezone)
+    wall_first = _wall(first, timezone)
     if frequency.clock == "wall":
+        wall = timestamps if timezone is None else to_wall(timestamps, timezone)
         # Compare with the timestamps at these positions: one that daylight saving moved still fits its day.
         positions = (wall - wall_first).astype(np.int64) // frequency.step
         fits = timestamps_at(first, positions, freq, timezone) == timestamps
         return np.where(fits, positions, -1)
-    wall = nominal(timestamps, timezone)
+    wall = _wall(timestamps, timezone)
     days, first_days = wall.astype("datetime64[D]"), wall_first.astype("datetime64[D]")
     dates = _calendar(frequency, np.concatenate([days[:0], first_days, days]), 0)
     index, first_index = np.searchsorted(dates, days), np.searchsorted(dates, first_days)
@@ -164,51 +185,33 @@ def future_timestamps(last: Timestamps, freq: str | int, h: int, timezone: str |
 
 def _wall_at(first: Timestamps, positions: Positions, frequency: Frequency, timezone: str | None) -> Timestamps:
     """Return local times `positions` steps after `first`, ignoring hours that daylight saving skips."""
-    wall = nominal(first, timezone)
+    wall = _wall(first, timezone)
     if frequency.clock == "wall":
         days_later: Timestamps = wall + _ticks(positions * frequency.step, wall)
         return days_later
     days = wall.astype("datetime64[D]")
-    furthest = int(positions.max(initial=0)) * frequency.step
-    dates = _calendar(frequency, days, furthest)
+    try:
+        dates = _calendar(frequency, days, int(positions.max(initial=0)) * frequency.step)
+    except (OverflowError, pd.errors.OutOfBoundsDatetime):
+        raise _out_of_range(first, positions, frequency) from None
     index = np.searchsorted(dates, days)
     off = dates[np.minimum(index, len(dates) - 1)] != days
     if off.any():
         alias, timestamp = quoted(frequency.alias), timestamp_text(first[off][0], timezone)
         raise DataError(f"freq={alias} does not fit the timestamp {timestamp}; pass the frequency the timestamps have")
     on_dates: Timestamps = dates[index + positions * frequency.step] + (wall - days)
+    if on_dates.size and on_dates.max() > MAX_DATE:
+        raise _out_of_range(first, positions, frequency)
     return on_dates
+
+
+def _wall(timestamps: Timestamps, timezone: str | None) -> Timestamps:
+    return timestamps if timezone is None else nominal(timestamps, timezone)
 
 
 def _ticks(counts: Positions, like: Timestamps) -> npt.NDArray[Any]:
     """Convert counts to a type that can be added to timestamps."""
     return counts.astype("timedelta64[us]") if like.dtype.kind == "M" else counts
-
-
-def to_wall(timestamps: Timestamps, timezone: str | None) -> Timestamps:
-    """Convert UTC timestamps to local time; without a time zone, return them as they are."""
-    if timezone is None:
-        return timestamps
-    local = pd.DatetimeIndex(timestamps).tz_localize("UTC").tz_convert(timezone).tz_localize(None)
-    return local.as_unit("us").to_numpy()
-
-
-def nominal(timestamps: Timestamps, timezone: str | None) -> Timestamps:
-    """Convert to local time, with midnight for the start of a day whose midnight was skipped."""
-    wall = to_wall(timestamps, timezone)
-    if timezone is None:
-        return wall
-    midnight = wall.astype("datetime64[D]").astype(wall.dtype)
-    return np.where(from_wall(midnight, timezone) == timestamps, midnight, wall)
-
-
-def from_wall(wall: Timestamps, timezone: str | None) -> Timestamps:
-    """Convert local times to UTC: a skipped time moves to the end of the gap, a repeated one is the first."""
-    if timezone is None:
-        return wall
-    first_time = np.ones(len(wall), dtype=bool)
-    local = pd.DatetimeIndex(wall).tz_localize(timezone, ambiguous=first_time, nonexistent="shift_forward")
-    return local.tz_convert("UTC").tz_localize(None).as_unit("us").to_numpy()
 
 
 def _calendar(frequency: Frequency, days: Timestamps, further: int) -> Timestamps:
@@ -250,7 +253,7 @@ def infer_frequency(timestamps: Timestamps, starts: npt.NDArray[np.int64], timez
     Args:
         timestamps: The timestamps of all series, one series after the other, sorted within each.
         starts: The index of each series' first timestamp.
-        timezone: The time zone of aware timestamps.
+        timezone: The timezone of aware timestamps.
 
     Raises:
         DataError: When no series has two timestamps, or the steps follow no frequency.
@@ -264,7 +267,7 @@ def infer_frequency(timestamps: Timestamps, starts: npt.NDArray[np.int64], timez
     usual = _most_common(steps.astype(np.int64))
     if timestamps.dtype.kind != "M":
         return usual
-    wall = nominal(timestamps, timezone)
+    wall = _wall(timestamps, timezone)
     if _most_common(np.diff(wall, prepend=wall[:1])[inside].astype(np.int64)) % DAY:
         return _duration_alias(usual)
     days = wall.astype("datetime64[D]")

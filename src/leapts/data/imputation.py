@@ -1,4 +1,4 @@
-"""The explicit ways out of gaps and missing values: carry forward, interpolate, or a number."""
+"""Impute gaps and missing values: carry forward, interpolate, or a constant."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,15 +10,15 @@ Index = npt.NDArray[np.int64]
 
 
 def spread(values: Values, offsets: Index, positions: Index) -> tuple[Values, Index]:
-    """Puts each value at its position within its series, with NaN in the gaps between.
+    """Insert NaN at the missing steps of each series.
 
     Args:
-        values: All series' values, one series after the other.
-        offsets: Where each series starts, and where the last one stops.
-        positions: Each value's step within its series, increasing from 0.
+        values: The values of all series, one series after the other.
+        offsets: The index of each series' first value, and at the end the number of values.
+        positions: The step of each value within its series, increasing from 0.
 
     Returns:
-        The values with gaps as NaN, and their offsets.
+        The values with NaN in the gaps, and their offsets.
     """
     lengths = positions[offsets[1:] - 1] + 1
     wider = np.concatenate([[0], np.cumsum(lengths)])
@@ -28,7 +28,7 @@ def spread(values: Values, offsets: Index, positions: Index) -> tuple[Values, In
 
 
 def leading(values: Values, offsets: Index) -> Index:
-    """How many values are missing at the start of each series (all of them, for a series without any)."""
+    """Count the missing values at the start of each series."""
     filled = np.flatnonzero(np.isfinite(values))
     next_filled = np.append(filled, len(values))[np.searchsorted(filled, offsets[:-1])]
     count: Index = np.minimum(next_filled, offsets[1:]) - offsets[:-1]
@@ -36,39 +36,36 @@ def leading(values: Values, offsets: Index) -> Index:
 
 
 def fill_missing(values: Values, offsets: Index, fill: Fill) -> tuple[Values, Index, Index]:
-    """Fills NaN and infinities.
+    """Replace NaN and infinities, all by a constant, or each by its neighbors.
 
-    A number goes wherever a value is missing. `ffill` carries the last value forward; `interpolate` draws a
-    straight line between the neighbours in time, and carries the last value forward at the end of a series.
-    Both need a value to start from, so a series that starts with missing values is made to start at its first
-    number.
+    `ffill` repeats the last value; `interpolate` draws a straight line between the neighbors, and repeats the last
+    value at the end of a series. Both remove missing values at the start of a series, which have no value before them.
 
     Args:
-        values: All series' values, one series after the other; every series has at least one number.
-        offsets: Where each series starts, and where the last one stops.
-        fill: The way.
+        values: The values of all series, one series after the other; every series has at least one finite value.
+        offsets: The index of each series' first value, and at the end the number of values.
+        fill: The method, or the constant.
 
     Returns:
-        The values, their offsets, and how many leading steps each series lost.
+        The values, their offsets, and the number of leading steps removed from each series.
     """
     missing = ~np.isfinite(values)
-    lost = np.zeros(len(offsets) - 1, dtype=np.int64)
+    removed = np.zeros(len(offsets) - 1, dtype=np.int64)
     if not isinstance(fill, str):
-        return np.where(missing, float(fill), values), offsets, lost
-    lost = leading(values, offsets)
-    if lost.any():
+        return np.where(missing, float(fill), values), offsets, removed
+    removed = leading(values, offsets)
+    if removed.any():
         lengths = np.diff(offsets)
         within = np.arange(len(values)) - np.repeat(offsets[:-1], lengths)
-        kept = within >= np.repeat(lost, lengths)
+        kept = within >= np.repeat(removed, lengths)
         values, missing = values[kept], missing[kept]
-        offsets = np.concatenate([[0], np.cumsum(lengths - lost)])
+        offsets = np.concatenate([[0], np.cumsum(lengths - removed)])
     index = np.arange(len(values))
     before = np.maximum.accumulate(np.where(missing, 0, index))
     if fill == "ffill":
-        return values[before], offsets, lost
+        return values[before], offsets, removed
     after = np.minimum.accumulate(np.where(missing, len(values), index)[::-1])[::-1]
-    beyond = after >= np.repeat(offsets[1:], np.diff(offsets))
-    after = np.where(beyond, before, after)
-    # Nothing to draw a line to: a share of 0 leaves the last value as it is, to the bit.
-    share = np.where(beyond, 0.0, (index - before) / np.maximum(after - before, 1))
-    return values[before] * (1 - share) + values[after] * share, offsets, lost
+    at_end = after >= np.repeat(offsets[1:], np.diff(offsets))
+    after = np.where(at_end, before, after)
+    weight = np.where(at_end, 0.0, (index - before) / np.maximum(after - before, 1))
+    return values[before] * (1 - weight) + values[after] * weight, offsets, removed

@@ -1,7 +1,8 @@
-"""`Panel`: validated series, ragged or aligned, as one flat tensor."""
+"""`Panel`: validated series in one flat tensor."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,7 @@ import torch
 from jaxtyping import Float64, Int64, Shaped
 from torch import Tensor
 
-from leapts.data.frequency import Positions, Timestamps, counted_from, timestamps_at
+from leapts.data.frequency import Positions, Timestamps, step_origin, timestamps_at
 from leapts.data.reader import DATES_OF_TEXT, FrameKind
 from leapts.errors import DataError
 from leapts.messages import listed, nearest, quoted
@@ -17,15 +18,15 @@ from leapts.messages import listed, nearest, quoted
 
 @dataclass(frozen=True, kw_only=True)
 class FrameStyle:
-    """What the frame that came in looked like, so that the frame that goes out looks the same.
+    """Type and column names of the input frame, so that output frames look the same.
 
     Attributes:
-        kind: Which library's frame.
+        kind: The library of the frame.
         id_col: The column of series names.
         time_col: The column of timestamps.
         target_col: The column of values.
-        time_type: The Arrow type of the time column, without its timezone: `timestamp[us]`, `date32[day]`; of dates
-            that were read from text `timestamp[day]`.
+        time_type: The Arrow type of the time column without its timezone, such as `timestamp[us]` or `date32[day]`;
+            `timestamp[day]` for dates in a text file.
     """
 
     kind: FrameKind = "pandas"
@@ -42,23 +43,23 @@ class FrameStyle:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
-    """Series after series in one flat tensor, each without gaps, in the order of time.
+    """Several series in one flat tensor, each without gaps and in the order of time.
 
-    Values are float64, because a value such as 1e9 plus noise loses its noise in float32; they become float32
-    only once standardised.
+    Values are float64, because in float32 a value such as 1e9 plus noise loses its noise. They become float32 after
+    standardization.
 
     Attributes:
-        values: All values.
-        offsets: Where each series starts, and at the end where the last one stops.
-        series: The names: of a long frame in their natural order, of a wide one in the order of its columns.
-        first: Each series' first timestamp: int64, or datetime64[us], in UTC when there is a timezone. Where
-            daylight saving moved that one, an earlier one that its steps are counted from.
-        start_offsets: How many steps after `first` each series begins, if any does.
+        values: The values of all series, one series after the other.
+        offsets: The index of each series' first value, and at the end the number of values.
+        series: The names: sorted in natural order for a long frame, in the order of columns for a wide one.
+        first: A timestamp for each series from which its steps are counted: int64, or datetime64[us], in UTC when there
+            is a timezone. It is the first timestamp of the series, or an earlier one where daylight saving moved that.
+        start_offsets: The number of steps from `first` to the first value of each series; None if all are 0.
         freq: The frequency, a pandas alias or an integer step.
-        timezone: The time zone of aware timestamps.
-        style: What the frame looked like that this came from.
-        unused: Columns of that frame that were not read, being neither names nor timestamps nor values.
-        forward_filled: The values with gaps forward filled, where `values` are interpolated.
+        timezone: The timezone of aware timestamps.
+        style: The style of the input frame.
+        unused: Columns of the input frame that were not read.
+        forward_filled: The values with gaps filled forward, if `values` are interpolated.
     """
 
     values: Float64[Tensor, " rows"]
@@ -76,11 +77,11 @@ class Panel:
     def from_matrix(
         cls, values: Float64[Tensor, "series time"], *, series: tuple[str | int, ...] | None = None
     ) -> "Panel":
-        """A panel of aligned series with integer steps 1, 2, 3 ..., without copying.
+        """Make a panel of aligned series with integer timestamps 1, 2, 3 ..., without copying.
 
         Args:
             values: One row for each series.
-            series: Their names; `0`, `1`, `2` ... if left out.
+            series: The names; by default `0`, `1`, `2` ...
         """
         count, length = values.shape
         return cls(
@@ -99,19 +100,19 @@ class Panel:
         span = f"{int(lengths.min())}..{int(lengths.max())}" if len(self) else "0"
         return f"Panel({len(self)} series of {span} steps, freq={self.freq!r})"
 
-    @property
+    @cached_property
     def lengths(self) -> Int64[Tensor, " series"]:
-        """How many values each series has."""
+        """Number of values of each series."""
         return self.offsets.diff()
 
-    @property
+    @cached_property
     def is_aligned(self) -> bool:
-        """Whether all series start together and are of one length, and so form a matrix."""
+        """Whether all series have the same start and length, so that they form a matrix."""
         lengths, starts = self.lengths, self.starts
         return bool((lengths == lengths[:1]).all()) and bool((starts == starts[:1]).all())
 
     def matrix(self) -> Float64[Tensor, "series time"]:
-        """The values as [series, time], a view.
+        """View the values as a matrix.
 
         Raises:
             DataError: When the series are not aligned.
@@ -125,26 +126,23 @@ class Panel:
         return self.values.view(len(self), -1)
 
     def slice(self, start: int, stop: int | None = None) -> "Panel":
-        """The steps from `start` up to `stop` of each series, counted as Python slices count.
-
-        Series without any step in that range stay, with length 0.
-        """
+        """Cut every series as `[start:stop]` cuts a list; a series may become empty."""
         lengths = self.lengths
         begin = (lengths + start if start < 0 else torch.full_like(lengths, start)).clamp(min=0).minimum(lengths)
         end = lengths if stop is None else (lengths + stop if stop < 0 else torch.full_like(lengths, stop))
         return self._ranges(begin, end.minimum(lengths).maximum(begin))
 
     def head(self, steps: int) -> "Panel":
-        """The first steps of each series; all but the last `-steps`, when negative."""
+        """Keep the first steps of each series; a negative number removes the last ones."""
         return self.slice(0, steps)
 
     def tail(self, steps: int) -> "Panel":
-        """The last steps of each series: all of a series that has fewer, none for 0."""
+        """Keep the last steps of each series; shorter series stay whole."""
         lengths = self.lengths
         return self._ranges((lengths - steps).clamp(min=0), lengths)
 
     def select(self, series: Sequence[str | int]) -> "Panel":
-        """The named series, in the order asked for.
+        """Select series by name, in the given order.
 
         Raises:
             DataError: When there is no such series, with the nearest name.
@@ -161,54 +159,53 @@ class Panel:
         return replace(some, series=tuple(series), first=self.first[chosen.numpy()], start_offsets=start_offsets)
 
     def in_frames_of(self, kind: FrameKind) -> "Panel":
-        """The same series, whose forecasts come as frames of another kind."""
+        """Change the library of the frames that forecasts are returned in."""
         return replace(self, style=replace(self.style, kind=kind))
 
     def without_lookahead(self) -> "Panel":
-        """The same series, with nothing in a gap that was known only after it.
+        """Replace interpolated values by forward filled ones.
 
-        Interpolation draws a line to the value after a gap, which a forecast from within it must not see.
+        Interpolation uses the value after a gap, which a forecast made inside the gap must not see.
         """
         return self if self.forward_filled is None else replace(self, values=self.forward_filled, forward_filled=None)
 
-    @property
+    @cached_property
     def starts(self) -> Timestamps:
-        """The timestamp of each series' first value."""
-        return (
-            self.first
-            if self.start_offsets is None
-            else timestamps_at(self.first, self.start_offsets, self.freq, self.timezone)
-        )
+        """First timestamp of each series."""
+        if self.start_offsets is None:
+            return self.first
+        return timestamps_at(self.first, self.start_offsets, self.freq, self.timezone)
 
     def timestamps(self) -> Timestamps:
-        """The timestamps of all values, series after series."""
+        """Timestamps of all values, one series after the other."""
         lengths = self.lengths
-        positions = self._from_first(_steps_within(lengths).numpy(), lengths.numpy())
-        return timestamps_at(np.repeat(self.first, lengths.numpy()), positions, self.freq, self.timezone)
+        steps = torch.arange(int(lengths.sum())) - row_by_row(lengths.cumsum(0) - lengths, lengths)
+        return self._at(steps.numpy(), lengths.numpy())
 
     def last(self, *, back: int = 0) -> Timestamps:
-        """Each series' last timestamp; so many steps back, its last at that time."""
-        return timestamps_at(self.first, self._from_first(self._last_step(back)), self.freq, self.timezone)
+        """Timestamp `back` steps before the end of each series."""
+        return self._at(self._last_step(back))
 
     def future_timestamps(self, h: int, *, back: int = 0) -> npt.NDArray[np.generic]:
-        """The `h` timestamps that follow each series, or its end so many steps back, as [series, h]."""
-        # Counted from the first: the last may have been moved by daylight saving, and those after it are not.
-        steps = (self._last_step(back)[:, None] + np.arange(1, h + 1)).reshape(-1)
-        return timestamps_at(np.repeat(self.first, h), self._from_first(steps, h), self.freq, self.timezone).reshape(
-            -1, h
-        )
+        """Timestamps of the `h` steps after the value `back` steps before the end of each series, as [series, h]."""
+        steps = self._last_step(back)[:, None] + np.arange(1, h + 1)
+        return self._at(steps.reshape(-1), h).reshape(-1, h)
 
     def _last_step(self, back: int) -> Positions:
         steps: Positions = (self.lengths - 1 - back).clamp(min=0).numpy()
         return steps
 
-    def _from_first(self, steps: Positions, rows: Positions | int = 1) -> Positions:
-        """Steps within each series as steps from its `first`, where it has so many rows of them."""
-        return steps if self.start_offsets is None else steps + np.repeat(self.start_offsets, rows)
+    def _at(self, steps: Positions, repeats: Positions | int = 1) -> Timestamps:
+        """Timestamps of steps within series, with `repeats` steps for each series."""
+        return timestamps_at(np.repeat(self.first, repeats), self._from_first(steps, repeats), self.freq, self.timezone)
+
+    def _from_first(self, steps: Positions, repeats: Positions | int = 1) -> Positions:
+        """Convert steps within series to steps from `first`."""
+        return steps if self.start_offsets is None else steps + np.repeat(self.start_offsets, repeats)
 
     def _ranges(self, begin: Int64[Tensor, " series"], end: Int64[Tensor, " series"]) -> "Panel":
-        """The part of each series from `begin` to `end`."""
-        first, start_offsets = counted_from(self.first, self._from_first(begin.numpy()), self.freq, self.timezone)
+        """Cut each series to the steps from `begin` to `end`."""
+        first, start_offsets = step_origin(self.first, self._from_first(begin.numpy()), self.freq, self.timezone)
         if self.is_aligned and len(self):
             start, length = int(begin[0]), int(end[0] - begin[0])
             some = self._with_rows(
@@ -220,7 +217,7 @@ class Panel:
         return replace(some, first=first, start_offsets=start_offsets if start_offsets.any() else None)
 
     def _gathered(self, starts: Int64[Tensor, " chosen"], lengths: Int64[Tensor, " chosen"]) -> "Panel":
-        """So many rows from each start on."""
+        """Copy `lengths` rows from each of the `starts` on."""
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
         index = torch.arange(int(offsets[-1])) + row_by_row(starts - offsets[:-1], lengths)
         return self._with_rows(offsets, lambda rows: rows.index_select(0, index))
@@ -230,12 +227,6 @@ class Panel:
         return replace(self, values=take(self.values), forward_filled=forward_filled, offsets=offsets)
 
 
-def _steps_within(lengths: Int64[Tensor, " series"]) -> Int64[Tensor, " rows"]:
-    """0, 1, 2 ... for each series, one after the other."""
-    starts = lengths.cumsum(0) - lengths
-    return torch.arange(int(lengths.sum())) - row_by_row(starts, lengths)
-
-
 def row_by_row(of_series: Shaped[Tensor, " series"], lengths: Int64[Tensor, " series"]) -> Shaped[Tensor, " rows"]:
-    """What belongs to each series, for every row of it. By numpy, which repeats eight times as fast as torch."""
+    """Repeat each series' number for every row of it; numpy repeats eight times as fast as torch."""
     return torch.from_numpy(np.repeat(of_series.numpy(), lengths.numpy()))

@@ -1,17 +1,16 @@
-"""From a path, standard input or a frame to a `Table`: columns by name, nothing interpreted yet."""
+"""Read a file, standard input or a frame as a `Table` of columns by name."""
 
+import csv
 import io
 import re
 import sys
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import narwhals as nw
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -22,8 +21,8 @@ from leapts.files import GZIP_MAGIC, decompress, read_file
 from leapts.messages import counted, listed, quoted
 
 FrameKind = Literal["pandas", "polars", "pyarrow"]
-# The type of a column of dates in a text file. Files that go out have dates too; but pandas, which would make Python
-# objects of them, gets timestamps, as when it reads such a file itself.
+# The time type of dates in a text file. In pandas frames they are timestamps, because pandas has no date type besides
+# Python objects; in written files they are dates.
 DATES_OF_TEXT = "timestamp[day]"
 
 PARQUET_MAGIC = b"PAR1"
@@ -38,61 +37,59 @@ FOREIGN_MAGIC = {
     b"BZh": "a bzip2 archive",
     b"\xfd7zXZ": "an xz archive",
 }
-_QUOTED = re.compile(rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)')
+NULL_SPELLINGS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MAX_COLUMNS = 50_000  # the CSV parser takes about 5 kB for each column of the header, even if it is empty
+_BLOCK_PER_COLUMN = 256  # bytes parsed at a time for each column: a block takes memory for every one of them
+_BLOCK = pa.csv.ReadOptions().block_size  # bytes parsed at a time
+_MAX_BLOCK = (1 << 31) - 1
+_QUOTED = re.compile(rb'"[^"]*+(?:""[^"]*+)*+(?:"|\Z)')
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BLANK_LINES = (b"\n\n", b"\n\r\n", b"\r\r")
-_BLOCK = pa.csv.ReadOptions().block_size  # bytes that are parsed at a time
-_LARGEST_BLOCK = (1 << 31) - 1
-MAX_COLUMNS = 50_000  # the parser takes some 5 kB for each column of the header, whatever it holds
-_BLOCK_PER_COLUMN = 256  # bytes parsed at a time for each column: a block takes memory for every one of them
 _NOT_BLANK = re.compile(rb"\S")
-NULL_SPELLINGS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns by name, with what an error message needs to say where they came from.
+    """Columns by name, and the place of their rows for error messages.
 
     Attributes:
         frame: The columns.
-        name: What messages call it: the file name, "standard input" or "the frame".
-        kind: The kind of frame that came in, so that the same kind can come out.
-        is_text: Whether the rows are lines of a text file, which readers count from 1 with the header first.
-        lines: The numbers of those that rows begin on, the header's first, where some are blank or go on in the next.
+        name: The name in messages: the file name, "standard input" or "the frame".
+        kind: The library of the frame, so that output frames are of the same kind.
+        is_text: Whether the rows are lines of a text file.
+        text: The text and its delimiter, if a row may be blank or span lines; None if each line is a row.
     """
 
     frame: nw.DataFrame[Any]
     name: str
     kind: FrameKind
     is_text: bool = False
-    lines: npt.NDArray[np.int64] | None = None
+    text: tuple[bytes, str] | None = None
 
     @cached_property
     def columns(self) -> list[str]:
-        """The names of the columns, in order."""
+        """Names of the columns, in order."""
         return [str(name) for name in self.frame.columns]
 
     @cached_property
     def _native_names(self) -> dict[str, Any]:
-        """What the frame itself calls its columns; looked up once, for there may be thousands."""
         return dict(zip(self.columns, self.frame.columns, strict=True))
 
     def __len__(self) -> int:
         return len(self.frame)
 
     def place(self, row: int) -> str:
-        """Where a reader finds the row: the line of a text file, the position in a frame."""
-        if not self.is_text:
-            return f"row {row} (counted from 0)"
-        return f"line {row + 2 if self.lines is None else self.lines[row + 1]}"
+        """Place of a row for a reader: its line in a text file, its number in a frame."""
+        line = row + 2 if self.text is None else _line_of_row(*self.text, row)
+        return f"line {line}" if self.is_text and line is not None else f"row {row} (counted from 0)"
 
     def series(self, name: str) -> nw.Series[Any]:
-        """One column as the frame has it."""
+        """Return a column in the frame's own type."""
         return self.frame.get_column(self._native_names[name])
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One column as Arrow data; mixed Python objects become text, for validation to refuse."""
+        """Convert a column to Arrow; mixed Python objects become text, for validation to refuse."""
         series = self.series(name)
         try:
             data = series.to_arrow()
@@ -101,7 +98,7 @@ class Table:
         return data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
 
     def refuse_nulls(self, data: pa.ChunkedArray | pa.Array, column: str, what: str) -> None:
-        """Refuse a column that lacks values, with the place of the first."""
+        """Refuse a column with missing values, with the place of the first."""
         if data.null_count:
             row = pc.index(pc.is_null(data), True).as_py()
             raise DataError(
@@ -113,31 +110,23 @@ class Table:
         texts = [None if value is None else str(value) for value in values]
         try:
             return pa.array(texts)
-        except UnicodeEncodeError:
-            row = next(row for row, text in enumerate(texts) if text is not None and not _is_unicode(text))
+        except UnicodeEncodeError as error:
+            row = texts.index(error.object)
             raise DataError(
-                f"{self.name}: column {quoted(name)} holds {quoted(texts[row])} at {self.place(row)}, which is no text "
-                "(half of a character); write it anew"
+                f"{self.name}: column {quoted(name)} holds {quoted(texts[row])} at {self.place(row)}, which is not "
+                "valid Unicode (half of a surrogate pair); correct it"
             ) from None
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def read_table(source: str | Path | object, *, id_col: str = "unique_id") -> Table:
-    """Reads a CSV, gzipped CSV or Parquet file (told apart by content), standard input (`-`), or a frame.
+    """Read a CSV, gzipped CSV or Parquet file (recognized by content), standard input (`-`), or a frame.
 
     Args:
         source: A path, `-`, or a pandas, polars or pyarrow frame.
         id_col: The column of series names, read as text from a CSV so that `007` stays `007`.
 
     Raises:
-        DataError: With the name of the source and the cure.
+        DataError: With the name of the source and what to do.
     """
     if isinstance(source, str) and source == "-":
         if sys.stdin is None:
@@ -149,55 +138,53 @@ def read_table(source: str | Path | object, *, id_col: str = "unique_id") -> Tab
     return _read_frame(source)
 
 
-def read_csv_text(content: bytes, *, id_col: str = "unique_id") -> Table:
-    """Reads a CSV that a stranger sent: plain text alone, so nothing that unpacks to more than it is.
+def read_csv_text(content: bytes, *, id_col: str = "unique_id", max_columns: int = MAX_COLUMNS) -> Table:
+    """Read an untrusted CSV: plain text only, nothing compressed.
 
     Args:
         content: The text, in UTF-8.
         id_col: The column of series names, read as text.
+        max_columns: Refuse a table with more columns, before it is parsed.
 
     Raises:
-        DataError: With the cure.
+        DataError: With what to do.
     """
     packed = {GZIP_MAGIC: "gzip data", PARQUET_MAGIC: "a Parquet file", **FOREIGN_MAGIC}
     for magic, what in packed.items():
         if content.startswith(magic):
             raise DataError(f"the table is {what}; send it as plain CSV text")
-    return _read_bytes(content, "the table", id_col)
+    return _read_bytes(content, "the table", id_col, max_columns)
 
 
-def _read_bytes(content: bytes, name: str, id_col: str) -> Table:
+def _read_bytes(content: bytes, name: str, id_col: str, max_columns: int = MAX_COLUMNS) -> Table:
     if content.startswith(GZIP_MAGIC):
         content = decompress(content, name)
     if not content.strip():
         raise DataError(f"{name} is empty; it needs a header line and at least one row")
     if content.startswith(PARQUET_MAGIC):
-        return _read_parquet(content, name, id_col)
+        return _read_parquet(content, name, id_col, max_columns)
     for magic, what in FOREIGN_MAGIC.items():
         if content.startswith(magic):
             raise DataError(f"{name} is {what}; save the table as CSV (gzip is fine) or Parquet")
-    return _read_csv(content, name, id_col)
+    return _read_csv(content, name, id_col, max_columns)
 
 
-def _read_parquet(content: bytes, name: str, id_col: str) -> Table:
-    buffer = pa.BufferReader(content)
+def _read_parquet(content: bytes, name: str, id_col: str, max_columns: int) -> Table:
     try:
-        file = pa.parquet.ParquetFile(buffer)
-        _require_few_columns(file.metadata.num_columns, name)
-        columns = file.schema_arrow.names
-        _refuse_repeats(columns, name)
-        buffer.seek(0)
-        # Names repeat on every row: as a dictionary they cost four bytes a row.
-        dictionaries = [id_col] if id_col in columns else None
-        frame = pa.parquet.read_table(buffer, read_dictionary=dictionaries, use_threads=False)
+        file = pa.parquet.ParquetFile(pa.BufferReader(content))
+        _require_few_columns(file.metadata.num_columns, name, max_columns)
+        _refuse_repeats(file.schema_arrow.names, name)
+        # Series names repeat on every row: as a dictionary they take four bytes a row.
+        dictionaries = [id_col] if id_col in file.schema_arrow.names else None
+        frame = pa.parquet.read_table(pa.BufferReader(content), read_dictionary=dictionaries, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise DataError(
             f"{name}: the Parquet data are cut off or damaged ({_first_line(error)}); copy the file again"
         ) from error
-    return _table(frame, name, kind="pandas", is_text=False)
+    return _table(frame, name, kind="pandas")
 
 
-def _read_csv(content: bytes, name: str, id_col: str) -> Table:
+def _read_csv(content: bytes, name: str, id_col: str, max_columns: int = MAX_COLUMNS) -> Table:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{name} is encoded as UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)")
     try:
@@ -208,10 +195,10 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
             f"{name}: line {line} holds byte 0x{content[error.start]:02x}, which is not UTF-8; "
             "save it as UTF-8 (iconv -f LATIN1 -t UTF-8, if it came from an old spreadsheet)"
         ) from None
-    header, delimiter = _header(without_blank_start(content), name)
-    # Spaces around the names in a header are no part of them, but are to the parser.
+    header, delimiter = _header(without_blank_start(content), name, max_columns)
+    # Spaces around names are removed below, but the parser still sees them.
     ids = {id_col, *(cell for cell in header if cell.strip() == id_col)}
-    # Lines may go on within quotes; to look for that takes longer, so only where there are any.
+    # Looking for line ends inside quotes takes longer, so only if there are quotes.
     parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in content)
     convert = pa.csv.ConvertOptions(
         column_types=dict.fromkeys(ids, pa.dictionary(pa.int32(), pa.string())), null_values=NULL_SPELLINGS
@@ -224,7 +211,7 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
         except pa.ArrowInvalid:  # perhaps because a line is longer than a block
             if len(content) <= block:
                 raise
-            whole = pa.csv.ReadOptions(use_threads=False, block_size=min(len(content) + 1, _LARGEST_BLOCK))
+            whole = pa.csv.ReadOptions(use_threads=False, block_size=min(len(content) + 1, _MAX_BLOCK))
             frame = pa.csv.read_csv(io.BytesIO(content), whole, parse, convert)
     except pa.ArrowException as error:
         raise DataError(
@@ -232,45 +219,38 @@ def _read_csv(content: bytes, name: str, id_col: str) -> Table:
             "every line needs as many values as the header, and every quotation mark another that closes it"
         ) from error
     frame = frame.rename_columns([column.strip() for column in frame.column_names])
-    table = _table(frame, name, kind="pandas", is_text=True)
-    return replace(table, lines=_line_numbers(content, delimiter, rows=len(table) + 1))
+    text = (content, delimiter) if _may_have_long_rows(content) else None
+    return _table(frame, name, kind="pandas", is_text=True, text=text)
 
 
 def without_blank_start(content: bytes) -> bytes:
-    """The text from its header on, as the parser sees it: tabs and spaces belong to the header."""
+    """Remove the byte order mark and empty lines before the header; tabs and spaces are part of the header."""
     return content.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n")
 
 
-def _line_numbers(content: bytes, delimiter: str, rows: int) -> npt.NDArray[np.int64] | None:
-    """Of the lines that so many rows begin on, the header among them; none where every line is one, as is usual."""
+def _may_have_long_rows(content: bytes) -> bool:
+    """Whether rows may be blank or span lines, so that line numbers must be counted."""
     content = content.removeprefix(BYTE_ORDER_MARK)
     first = min((place for blank in _BLANK_LINES if (place := content.find(blank)) >= 0), default=len(content))
-    if not content.startswith((b"\r", b"\n")) and not content[first:].strip() and b'"' not in content:
-        return None
-    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n") + b"\n"
-    text = np.frombuffer(content, dtype=np.uint8)
-    ends = np.flatnonzero(text == ord("\n"))
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    # A line that leaves a quotation open goes on in the next one.
-    quotes = np.add.reduceat(text == ord('"'), starts, dtype=np.int64)
-    lines = _lines_of_rows(starts, ends, quotes.cumsum() % 2 == 0)
-    if len(lines) != rows:
-        # Marks amid a cell, as for inches, quote nothing: only what begins a cell does. To look for that takes longer.
-        cell = re.compile(rb'(?<![^%b\n])"[^"]*(?:""[^"]*)*"' % re.escape(delimiter.encode()))
-        text = np.frombuffer(cell.sub(lambda found: found[0].replace(b"\n", b" "), content), dtype=np.uint8)
-        lines = _lines_of_rows(starts, ends, text[ends] == ord("\n"))
-    return lines if len(lines) == rows else None
+    return content.startswith((b"\r", b"\n")) or bool(content[first:].strip()) or b'"' in content
 
 
-def _lines_of_rows(
-    starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], is_complete: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.int64]:
-    """The numbers of lines that begin a row: those after one that completes its row, unless they are blank."""
-    begins = np.concatenate([[True], is_complete[:-1]])
-    return np.flatnonzero(begins & (ends > starts)) + 1
+def _line_of_row(content: bytes, delimiter: str, row: int) -> int | None:
+    """Find the line on which a row begins; None if a cell is too long for Python's parser."""
+    reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), delimiter=delimiter)
+    found, line = -2, 1  # the header is row -1
+    try:
+        for cells in reader:
+            found += bool(cells)
+            if cells and found == row:
+                return line
+            line = reader.line_num + 1
+    except csv.Error:
+        pass
+    return None
 
 
-def _header(content: bytes, name: str) -> tuple[list[str], str]:
+def _header(content: bytes, name: str, max_columns: int = MAX_COLUMNS) -> tuple[list[str], str]:
     """Split the header into cells, and find the delimiter, before the parser runs.
 
     Raises:
@@ -279,15 +259,15 @@ def _header(content: bytes, name: str) -> tuple[list[str], str]:
     line = _LINE_END.search(content)
     bare = _QUOTED.sub(b"", content[: line.start()] if line else content)
     delimiter = max((b",", b";", b"\t", b"|"), key=bare.count)
-    # As the parser does: a quotation mark quotes only at the start of a cell, and then line ends too.
+    # As in the parser, a quotation mark quotes only at the start of a cell; quoted cells may contain line ends.
     cell = re.compile(rb'((?:"[^"]*+(?:""[^"]*+)*+(?:"|\Z))?[^\r\n%b]*+)(%b?)' % (delimiter, re.escape(delimiter)))
     cells, end = [], 0
     for found in cell.finditer(content):
         cells.append(found[1].decode())
         end = found.end()
-        if not found[2] or len(cells) > MAX_COLUMNS:
+        if not found[2] or len(cells) > max_columns:
             break
-    _require_few_columns(len(cells), name)
+    _require_few_columns(len(cells), name, max_columns)
     for column, text in enumerate(cells, start=1):
         if "\0" in text:
             raise DataError(
@@ -298,11 +278,10 @@ def _header(content: bytes, name: str) -> tuple[list[str], str]:
     return cells, delimiter.decode()
 
 
-def _require_few_columns(columns: int, name: str) -> None:
-    if columns > MAX_COLUMNS:
+def _require_few_columns(columns: int, name: str, limit: int) -> None:
+    if columns > limit:
         raise DataError(
-            f"{name} has more than {MAX_COLUMNS:,} columns; give it in the long layout, one row for each series and "
-            "timestamp"
+            f"{name} has more than {limit:,} columns; use the long layout, one row for each series and timestamp"
         )
 
 
@@ -325,14 +304,14 @@ def _read_frame(frame: object) -> Table:
             f"cannot read series from {quoted(type(frame).__name__)}; pass a path, or a pandas, polars or pyarrow frame"
         ) from None
     kinds: dict[str, FrameKind] = {"polars": "polars", "pyarrow": "pyarrow"}
-    return _table(wrapped, name, kind=kinds.get(wrapped.implementation.value, "pandas"), is_text=False)
+    return _table(wrapped, name, kind=kinds.get(wrapped.implementation.value, "pandas"))
 
 
-def _table(frame: Any, name: str, *, kind: FrameKind, is_text: bool) -> Table:
+def _table(frame: Any, name: str, *, kind: FrameKind, **text: Any) -> Table:
     if isinstance(frame, pa.Table):
         _refuse_repeats(frame.column_names, name)
         frame = nw.from_native(frame, eager_only=True)
-    table = Table(frame=frame, name=name, kind=kind, is_text=is_text)
+    table = Table(frame=frame, name=name, kind=kind, **text)
     _refuse_repeats(table.columns, name)
     if len(table) == 0:
         raise DataError(f"{name} has {counted(len(table.columns), 'column')} but no rows; it needs at least one")
@@ -346,5 +325,5 @@ def _refuse_repeats(columns: list[str], name: str) -> None:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of that kind holds text."""
+    """Whether an Arrow type is text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

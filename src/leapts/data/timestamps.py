@@ -1,4 +1,4 @@
-"""Read the time column: integers, dates, timestamps, or text that spells them."""
+"""Read the time column of a table."""
 
 import re
 import warnings
@@ -11,15 +11,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leapts.data.frequency import Timestamps
+from leapts.data.frequency import MAX_DATE, MIN_DATE, Timestamps
 from leapts.data.reader import DATES_OF_TEXT, Table, is_text
 from leapts.errors import DataError
 from leapts.messages import quoted
 
-# Z, +01:00, and after a time of day +0100 and +01 too.
+# Z or +01:00; after a time of day also +0100 and +01.
 UTC_OFFSET = r"(?:[Zz]|[+-]\d{2}:\d{2}|:\d{2}(?:[.,]\d+)?\s*[+-]\d{2}(?:\d{2})?)$"
 _TWO_NUMBERS = r"^(\d{1,2})[/.-](\d{1,2})[/.-]\d"
-# Months and other parts of a year by their number, as statistical offices write them; pandas takes them for seconds.
+# Parts of a year as statistical offices write them, such as 2024M07, which pandas would read as seconds.
 _PART_OF_YEAR = re.compile(r"\d{4}-?[A-PR-Za-pr-z]\d{1,3}")
 _TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]\.?m\.?)?", re.IGNORECASE)
 _MONTHS, _WEEKS, _DAYS, _HOURS = 12, 53, 31, 24
@@ -29,12 +29,12 @@ WRITE_ISO = "write timestamps as 2024-01-31 or 2024-01-31 13:00:00"
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """Timestamps in one form.
+    """Timestamps of a table.
 
     Attributes:
         timestamps: int64 steps, or datetime64[us], in UTC when there is a timezone.
-        timezone: The time zone of aware timestamps.
-        dtype: The Arrow type that came in, or that text was read as, for the output to have too; `DATES_OF_TEXT`.
+        timezone: The timezone of aware timestamps.
+        dtype: The Arrow type of the column, for output frames; `DATES_OF_TEXT` for dates in a text file.
     """
 
     timestamps: Timestamps
@@ -43,7 +43,8 @@ class TimeColumn:
 
 
 def time_column(table: Table, name: str) -> TimeColumn:
-    """The time column: integers, dates, timestamps with or without a timezone, or text that spells them."""
+    """Read a column of integers, dates, timestamps, or text that spells them."""
+    place = f"{table.name}: column {quoted(name)}"
     data = table.column(name)
     table.refuse_nulls(data, name, "timestamp")
     if pa.types.is_dictionary(data.type):
@@ -54,49 +55,43 @@ def time_column(table: Table, name: str) -> TimeColumn:
         try:
             steps = _numpy(data.cast(pa.int64()))
         except pa.ArrowInvalid:
-            raise DataError(
-                f"{table.name}: column {quoted(name)} holds {pc.max(data).as_py()}, which no step is numbered by; "
-                "count steps from 1"
-            ) from None
-        _refuse_dates_as_integers(steps, table, name)
+            raise DataError(f"{place} holds the step {pc.max(data).as_py()}, above 2**63 - 1; count from 1") from None
+        if len(steps) and _look_like_dates(steps):
+            raise DataError(f"{place} holds integers that look like dates (first {steps[0]}); {WRITE_ISO}")
         return TimeColumn(steps, None, str(data.type))
-    if pa.types.is_date(data.type):
-        dtype = DATES_OF_TEXT if table.is_text else str(data.type)
-        return TimeColumn(_numpy(data.cast(pa.timestamp("us"))), None, dtype)
     if "period" in str(data.type):
         raise DataError(
-            f"{table.name}: column {quoted(name)} holds periods, not timestamps; "
-            f"pass frame.assign({name}=frame[{name!r}].dt.to_timestamp())"
+            f"{place} holds periods, not timestamps; pass frame.assign({name}=frame[{name!r}].dt.to_timestamp())"
         )
-    if not pa.types.is_timestamp(data.type):
+    is_date = pa.types.is_date(data.type)
+    if not is_date and not pa.types.is_timestamp(data.type):
         raise DataError(
-            f"{table.name}: column {quoted(name)} holds {data.type}, not timestamps (first value "
-            f"{quoted(data[0].as_py())}); {WRITE_ISO}, or number the steps with integers"
+            f"{place} holds {data.type}, not timestamps (first value {quoted(data[0].as_py())}); {WRITE_ISO}, or "
+            "number the steps with integers"
         )
+    timezone = None if is_date else data.type.tz
     try:
-        timestamps = _numpy(data.cast(pa.timestamp("us", tz=data.type.tz)))
+        timestamps = _numpy(data.cast(pa.timestamp("us", tz=timezone))).astype("datetime64[us]")
     except pa.ArrowInvalid:
         raise DataError(
-            f"{table.name}: column {quoted(name)} holds timestamps finer than a microsecond; "
-            "round them, or number the steps with integers"
+            f"{place} holds timestamps finer than a microsecond; round them, or number the steps with integers"
         ) from None
-    return TimeColumn(timestamps.astype("datetime64[us]"), data.type.tz, f"timestamp[{data.type.unit}]")
+    outside = _first((timestamps < MIN_DATE) | (timestamps > MAX_DATE))
+    if outside is not None:
+        raise DataError(f"{place} holds a timestamp outside of years 1 to 9999 at {table.place(outside)}; correct it")
+    dtype = str(data.type) if is_date else f"timestamp[{data.type.unit}]"
+    return TimeColumn(timestamps, timezone, DATES_OF_TEXT if is_date and table.is_text else dtype)
 
 
 def _numpy(data: pa.ChunkedArray) -> npt.NDArray[np.generic]:
     return np.asarray(data.to_numpy())
 
 
-def _refuse_dates_as_integers(steps: npt.NDArray[Any], table: Table, name: str) -> None:
-    """Refuses 20240131, 202401 and the like, which would be steps with a gap after every month or year."""
-    if len(steps) and _look_like_dates(steps):
-        raise DataError(
-            f"{table.name}: column {quoted(name)} holds integers that look like dates (first {steps[0]}); {WRITE_ISO}"
-        )
-
-
 def _look_like_dates(steps: npt.NDArray[Any]) -> bool:
-    """Whether all are days, with or without a time, months or weeks of a year, or days with the year last or short."""
+    """Whether all integers are dates such as 20240131 or 202401: as steps they would have gaps.
+
+    These are days (with or without a time, the year first or last, four digits or two), months, or weeks of a year.
+    """
     if steps.min() < 0:
         return False
     has_time = any(
@@ -109,7 +104,7 @@ def _look_like_dates(steps: npt.NDArray[Any]) -> bool:
     )
     if _are_days(steps) or has_time or has_year_last or (_are_years(year) and _are_within(rest, _MONTHS)):
         return True
-    # Weeks, and days with two digits for the year, might be steps; what is missing at the end of a year or month tells.
+    # Weeks, and days with a year of two digits, could be steps; gaps at the end of a year or month show the difference.
     are_weeks = _are_years(year) and _are_within(rest, _WEEKS)
     are_short_days = steps.max() < 10**6 <= 10 * steps.min() and _are_month_and_day(steps % 10_000)
     return bool((are_weeks or are_short_days) and np.ptp(steps) >= len(np.unique(steps)))
@@ -136,37 +131,36 @@ def _first(mask: npt.NDArray[np.bool_]) -> int | None:
 
 
 def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
-    """Text as timestamps: ISO 8601, or days and months in the one order that reads every row."""
+    """Parse text as ISO 8601, or with day and month in the only order that fits every row."""
+    place = f"{table.name}: column {quoted(name)}"
     text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
     aware = text.str.contains(UTC_OFFSET, regex=True).to_numpy(dtype=bool) & text.str.contains(":").to_numpy(dtype=bool)
     odd = _first(aware != aware[0])
     if odd is not None:
         raise DataError(
-            f"{table.name}: column {quoted(name)} mixes timestamps with and without a time zone: "
-            f"{quoted(text[0])} at {table.place(0)}, {quoted(text[odd])} at {table.place(odd)}; "
-            "write all alike"
+            f"{place} mixes timestamps with and without a timezone: {quoted(text[0])} at {table.place(0)}, "
+            f"{quoted(text[odd])} at {table.place(odd)}; write all in one way"
         )
     timestamps = pd.to_datetime(text, format="ISO8601", errors="coerce", utc=bool(aware[0]))
     bad = _first(timestamps.isna().to_numpy())
-    # Without a first row to tell the way of writing by, every row would be tried in many ways, which takes very long.
-    if bad == 0 and _is_written_by_convention(text[0]):
-        other = _parsed_by_convention(text, table, name)
-        bad = _first(other.isna().to_numpy())
-        timestamps = other
+    # Pandas guesses the format from the first row; where that fails, it would try many formats on every row.
+    if bad == 0 and _is_date(text[0]):
+        timestamps = _parsed_by_convention(text, table, name)
+        bad = _first(timestamps.isna().to_numpy())
     if bad is not None:
         raise DataError(
-            f"{table.name}: column {quoted(name)} has no readable timestamp at {table.place(bad)}: "
-            f"{quoted(text[bad])}; {WRITE_ISO}, or number the steps with integers"
+            f"{place} has no readable timestamp at {table.place(bad)}: {quoted(text[bad])}; {WRITE_ISO}, or number the "
+            "steps with integers"
         )
     unit = pa.timestamp("us", tz="UTC" if aware[0] else None)
     read = pa.chunked_array([pa.array(timestamps.dt.as_unit("us"), type=unit)])
-    # As the parser of CSV has it of dates in ISO 8601: a time of day that nobody wrote is none.
+    # Dates without a time of day stay dates, as the CSV parser reads those in ISO 8601.
     has_times = aware[0] or text.str.contains(":").any() or (timestamps != timestamps.dt.normalize()).any()
     return read.cast(pa.date32()) if table.is_text and not has_times else read
 
 
-def _is_written_by_convention(text: str) -> bool:
-    """Whether it can be read as a date, in whatever order; a time alone would be one of today's."""
+def _is_date(text: str) -> bool:
+    """Whether pandas reads the text as a date in some order; a time alone would be a time of today."""
     if _TIME_OF_DAY.fullmatch(text) or _PART_OF_YEAR.fullmatch(text):
         return False
     with warnings.catch_warnings():
@@ -175,11 +169,11 @@ def _is_written_by_convention(text: str) -> bool:
 
 
 def _parsed_by_convention(text: "pd.Series[str]", table: Table, name: str) -> "pd.Series[pd.Timestamp]":
-    """Day first or month first, whichever reads more; refused when both read all rows and differ."""
+    """Parse with the day or the month first, whichever reads more rows; refuse text that fits both."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         day_first, month_first = _in_order(text, day_first=True), _in_order(text, day_first=False)
-    # Of years with two digits, and before noon and after it, pandas takes the numbers either way round, row by row.
+    # Pandas swaps the numbers row by row in some formats (years of two digits, AM and PM), so they are checked here.
     first, second = (numbers.astype(float) for _, numbers in text.str.extract(_TWO_NUMBERS).items())
     day_first, month_first = day_first.mask(second > _MONTHS), month_first.mask(first > _MONTHS)
     if not day_first.isna().any() and not month_first.isna().any() and not day_first.equals(month_first):
@@ -192,17 +186,12 @@ def _parsed_by_convention(text: "pd.Series[str]", table: Table, name: str) -> "p
 
 
 def _in_order(text: "pd.Series[str]", *, day_first: bool) -> "pd.Series[pd.Timestamp]":
-    """Parse timestamps in the given order of day and month; NaT for those with UTC offsets."""
+    """Parse timestamps in the given order of day and month; NaT for those with UTC offsets or without a year."""
     none = pd.Series(pd.NaT, index=text.index, dtype="datetime64[us]")
     try:
         timestamps = pd.to_datetime(text, errors="coerce", dayfirst=day_first)
-    except ValueError:  # several offsets, which pandas 2 gives as objects
+    except ValueError:  # several offsets, which pandas 2 returns as objects
         return none
     if isinstance(timestamps.dtype, pd.DatetimeTZDtype) or timestamps.dtype == object:
         return none
-    return _with_a_year(timestamps)
-
-
-def _with_a_year(timestamps: "pd.Series[pd.Timestamp]") -> "pd.Series[pd.Timestamp]":
-    """01-Jul and Jan-24 are read as of the year 1, which is to say that they have none."""
-    return timestamps.mask(timestamps.dt.year == 1)
+    return timestamps.mask(timestamps.dt.year == 1)  # pandas reads 01-Jul and Jan-24 as dates of the year 1

@@ -1,4 +1,4 @@
-"""All that is asked of data, in one place, before any model: out comes a `Panel`, or a `DataError`."""
+"""Validate a table: the result is a `Panel`, or a `DataError`."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +11,10 @@ from leapts.config import ReadOptions
 from leapts.data.columns import Columns, columns_of, possible_names
 from leapts.data.frequency import (
     Timestamps,
-    counted_from,
     infer_frequency,
     parse_frequency,
     positions_of,
+    step_origin,
     timestamps_at,
 )
 from leapts.data.imputation import fill_missing, leading, spread
@@ -23,37 +23,37 @@ from leapts.data.reader import Table, read_table
 from leapts.errors import DataError
 from leapts.messages import counted, quoted, timestamp_text
 
-MAX_VALUE = 1e30  # squares of values beyond this leave float32 once scaled badly, and are no measurement
-MAX_FILLING = 20  # filling may multiply the rows by this, and no more
+MAX_VALUE = 1e30  # larger values overflow float32 when squared, and are no measurements
+MAX_IMPUTATION_RATIO = 20  # of the number of values after imputation to that before
 
-_BRING_TO_MODEL = "bring the data to this frequency, at which the model was fitted, or fit again"
+_USE_FREQUENCY_OF_FIT = "convert the data to this frequency, which the model was fitted with, or fit again"
 
 Index = npt.NDArray[np.int64]
 
 
 def read_panel(source: str | Path | object, options: ReadOptions | None = None) -> Panel:
-    """Reads and validates a path, standard input (`-`) or frame.
+    """Read and validate a file, standard input (`-`) or a frame.
 
     Raises:
-        DataError: Naming the source, the series or row, the value, and the cure.
+        DataError: With the source, the series or row, the value, and what to do.
     """
     options = options or ReadOptions()
     return panel_from_table(read_table(source, id_col=options.id_col), options)
 
 
 def panel_from_table(table: Table, options: ReadOptions) -> Panel:
-    """Validates a table: everything that can be wrong with it is found here."""
+    """Validate a table."""
     columns = columns_of(table, options)
     rows = _in_order(columns, table, options)
     freq = _frequency(rows, table, options)
     rows = _placed(rows, freq, table, options)
-    values, forward_filled, offsets, lost = _complete(rows, freq, table, options)
+    values, forward_filled, offsets, removed = _complete(rows, freq, table, options)
     _refuse_huge(values, offsets, rows, table)
-    first, start_offsets = np.resize(rows.timestamps[rows.offsets[:-1]], len(rows.names)), lost
-    if lost.any():
-        first, start_offsets = counted_from(first, lost, freq, rows.timezone)
+    first, start_offsets = np.resize(rows.timestamps[rows.offsets[:-1]], len(rows.names)), removed
+    if removed.any():
+        first, start_offsets = step_origin(first, removed, freq, rows.timezone)
     return Panel(
-        # The panel owns its values: they may still be the frame's own memory, which is read-only here.
+        # Read-only values are the frame's own memory, and are copied.
         values=torch.from_numpy(np.require(values, requirements=["W"])),
         offsets=torch.from_numpy(offsets),
         series=rows.names,
@@ -76,16 +76,16 @@ def panel_from_table(table: Table, options: ReadOptions) -> Panel:
 def require_length(
     panel: Panel, steps: int, purpose: str = "one window", hint: str = "shorten the input or the horizon"
 ) -> None:
-    """Refuses a panel with a series shorter than `steps`.
+    """Refuse series that are too short.
 
     Args:
-        panel: The panel.
-        steps: What every series needs, at least.
-        purpose: What for, as the message shall say it.
-        hint: What to do about it, beside leaving such series out.
+        panel: The series.
+        steps: The smallest length allowed.
+        purpose: What the steps are needed for, for the message.
+        hint: What to do, besides removing such series.
 
     Raises:
-        DataError: Naming the shortest series, its length, and what is needed.
+        DataError: With the shortest series, its length, and the length needed.
     """
     lengths = panel.lengths
     short = int((lengths < steps).sum())
@@ -93,18 +93,17 @@ def require_length(
         shortest = int(lengths.argmin())
         others = f" ({counted(short, 'series')} of {len(panel)} too short)" if short > 1 else ""
         raise DataError(
-            f"series {quoted(panel.series[shortest])} has {counted(int(lengths[shortest]), 'value')}"
-            f"{others}, but {purpose} needs {steps:,}; "
-            f"{hint}, or leave such series out"
+            f"series {quoted(panel.series[shortest])} has {counted(int(lengths[shortest]), 'value')}{others}, but "
+            f"{purpose} needs {steps:,}; {hint}, or leave such series out"
         )
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows sorted by series and time.
+    """Rows sorted by series and time, with `values` as in `Columns`.
 
-    In a wide frame all series share the rows: there is one group of them, and `values` has one line a series.
-    `source` says which row of the table each came from; None is all in place.
+    The series of a wide table share all rows. `source` is the index of each row in the table, None if that was sorted;
+    `positions` is the step of each row within its series.
     """
 
     names: tuple[str | int, ...]
@@ -122,57 +121,53 @@ class _Rows:
         return timestamp_text(self.timestamps[row], self.timezone)
 
     def series_at(self, row: int) -> str:
-        """What to call the series of a row: all share it in a wide frame of several."""
-        shared = len(self.values) > 1
-        return "every series" if shared else f"series {quoted(self.names[self.group(row)])}"
+        return "every series" if len(self.values) > 1 else f"series {quoted(self.names[self.group(row)])}"
 
 
 def _in_order(columns: Columns, table: Table, options: ReadOptions) -> _Rows:
+    """Sort rows by series and time, and handle repeated timestamps."""
     codes, timestamps, values = columns.codes, columns.time.timestamps, columns.values
+    by_row, source = options.time == "row", None
     same = codes[1:] == codes[:-1]
-    by_row = options.time == "row"
-    sorted_already = not (codes[1:] < codes[:-1]).any() and (
-        by_row or not (same & (timestamps[1:] < timestamps[:-1])).any()
-    )
-    source = None
-    if not sorted_already:
+    is_earlier = np.zeros(0, dtype=bool) if by_row else same & (timestamps[1:] < timestamps[:-1])
+    if (codes[1:] < codes[:-1]).any() or is_earlier.any():
         source = np.argsort(codes, kind="stable") if by_row else np.lexsort((timestamps, codes))
         codes, timestamps, values = codes[source], timestamps[source], values[:, source]
         same = codes[1:] == codes[:-1]
-    if not by_row:
-        repeats = np.flatnonzero(same & (timestamps[1:] == timestamps[:-1]))
-        if len(repeats):
-            if options.duplicates == "error":
-                name = "" if columns.is_wide else f"{columns.names[codes[repeats[0]]]}, "
-                example = f"{name}{timestamp_text(timestamps[repeats[0]], columns.time.timezone)}"
-                named = possible_names(columns, table, options)
-                cure = f"keep one of each, or {options.asked} duplicates='last'"
-                if named is not None:
-                    how = f"call it {quoted(options.id_col)}" if options.is_fitted else f"pass id_col={quoted(named)}"
-                    cure = f"if column {quoted(named)} names the series, {how}"
-                raise DataError(
-                    f"{table.name}: {counted(len(repeats), 'row')} repeat{'s' if len(repeats) == 1 else ''} "
-                    f"an earlier one, first ({_escaped(example)}); {cure}"
-                )
-            kept = np.ones(len(codes), dtype=bool)
-            kept[repeats if options.duplicates == "last" else repeats + 1] = False
-            codes, timestamps, values = codes[kept], timestamps[kept], values[:, kept]
-            source = np.flatnonzero(kept) if source is None else source[kept]
-            same = codes[1:] == codes[:-1]
+    repeats = np.zeros(0, dtype=np.int64) if by_row else np.flatnonzero(same & (timestamps[1:] == timestamps[:-1]))
+    if len(repeats):
+        if options.duplicates == "error":
+            name = "" if columns.is_wide else f"{columns.names[codes[repeats[0]]]}, "
+            example = f"{name}{timestamp_text(timestamps[repeats[0]], columns.time.timezone)}"
+            raise _repeated_rows(len(repeats), example, columns, table, options)
+        kept = np.ones(len(codes), dtype=bool)
+        kept[repeats if options.duplicates == "last" else repeats + 1] = False
+        codes, timestamps, values = codes[kept], timestamps[kept], values[:, kept]
+        source = np.flatnonzero(kept) if source is None else source[kept]
+        same = codes[1:] == codes[:-1]
     offsets = np.concatenate([[0], np.flatnonzero(~same) + 1, [len(codes)]]).astype(np.int64)
     if by_row:
         timestamps = np.arange(1, len(codes) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
     return _Rows(columns.names, offsets, timestamps, columns.time.timezone, values, source)
 
 
-def _escaped(text: str) -> str:
-    return quoted(text)[1:-1]
+def _repeated_rows(count: int, example: str, columns: Columns, table: Table, options: ReadOptions) -> DataError:
+    named = possible_names(columns, table, options)
+    hint = f"keep one of each, or {options.asked} duplicates='last'"
+    if named is not None:
+        how = f"call it {quoted(options.id_col)}" if options.is_fitted else f"pass id_col={quoted(named)}"
+        hint = f"if column {quoted(named)} names the series, {how}"
+    return DataError(
+        f"{table.name}: {counted(count, 'row')} repeat{'s' if count == 1 else ''} an earlier one, first "
+        f"({quoted(example)[1:-1]}); {hint}"
+    )
 
 
 def _frequency(rows: _Rows, table: Table, options: ReadOptions) -> str | int:
-    if options.freq is None or options.time == "row":
-        if options.time == "row":
-            return 1
+    """Infer the frequency, or check that the given one is of the kind of the timestamps."""
+    if options.time == "row":
+        return 1
+    if options.freq is None:
         try:
             return infer_frequency(rows.timestamps, rows.offsets[:-1], rows.timezone)
         except DataError as error:
@@ -180,13 +175,13 @@ def _frequency(rows: _Rows, table: Table, options: ReadOptions) -> str | int:
     is_calendar = parse_frequency(options.freq).clock != "steps"
     if is_calendar != (rows.timestamps.dtype.kind == "M"):
         have, want = ("integer steps", "an integer") if is_calendar else ("dates", "a pandas alias such as 'D'")
-        cure = _BRING_TO_MODEL if options.is_fitted else f"pass freq as {want}"
-        raise DataError(f"{table.name}: freq={quoted(options.freq)} does not fit a time column of {have}; {cure}")
+        hint = _USE_FREQUENCY_OF_FIT if options.is_fitted else f"pass freq as {want}"
+        raise DataError(f"{table.name}: freq={quoted(options.freq)} does not fit a time column of {have}; {hint}")
     return options.freq
 
 
 def _placed(rows: _Rows, freq: str | int, table: Table, options: ReadOptions) -> _Rows:
-    """Finds each row's step within its series, and refuses timestamps that fall between the steps."""
+    """Find the step of each row within its series, and refuse timestamps between steps."""
     first = np.repeat(rows.timestamps[rows.offsets[:-1]], np.diff(rows.offsets))
     positions = positions_of(rows.timestamps, first, freq, rows.timezone)
     off = np.flatnonzero(positions < 0)
@@ -211,21 +206,24 @@ def _likely_frequency(rows: _Rows) -> str | int | None:
 
 
 def _other_frequency(rows: _Rows, freq: str | int, options: ReadOptions) -> str:
-    """The cure for a wrong frequency, with the right one when the timestamps tell."""
+    """Advise on a wrong frequency, with the likely one if it can be inferred."""
     likely = _likely_frequency(rows)
-    if likely not in (None, freq):
-        return _BRING_TO_MODEL if options.is_fitted else f"pass freq={quoted(likely)}, as the timestamps look"
-    if rows.timezone == "UTC":  # as text with offsets is taken, which may change between summer and winter
-        return "write local times without their offsets from UTC, or give a column of one time zone"
-    return _BRING_TO_MODEL if options.is_fitted else "pass the freq= the timestamps have"
+    if likely in (None, freq) and rows.timezone == "UTC":  # text with UTC offsets, which change with the season
+        return "write local times without their offsets from UTC, or give a column of one timezone"
+    if options.is_fitted:
+        return _USE_FREQUENCY_OF_FIT
+    known = likely not in (None, freq)
+    return f"pass freq={quoted(likely)}, which fits the timestamps" if known else "pass the freq= of the timestamps"
 
 
 def _complete(
     rows: _Rows, freq: str | int, table: Table, options: ReadOptions
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64] | None, Index, Index]:
-    """Values without gaps: [rows] in one piece, their offsets, and the leading steps each series lost.
+    """Impute gaps and missing values, or refuse them.
 
-    Where gaps are interpolated, the second are the values with the last one carried into them instead.
+    Returns:
+        The values, the values filled forward (if interpolated), their offsets, and the leading steps removed from each
+        series.
     """
     assert rows.positions is not None
     width = len(rows.values)
@@ -234,39 +232,39 @@ def _complete(
     values = rows.values.reshape(-1)
     offsets = _repeated(rows.offsets, width)
     missing = ~np.isfinite(values)
-    none_lost = np.zeros(len(offsets) - 1, dtype=np.int64)
+    none_removed = np.zeros(len(offsets) - 1, dtype=np.int64)
     if options.fill is None:
         if missing.any():
             _refuse_missing(missing, rows, table, options)
         if gaps.any():
             _refuse_gaps(gaps, rows, freq, table, options)
-        return values, None, offsets, none_lost
+        return values, None, offsets, none_removed
     if gaps.any():
         total = (int(gaps.sum()) + len(rows.timestamps)) * width
-        most = MAX_FILLING * values.size + 1000
-        if total > (most if options.max_values is None else min(most, options.max_values)):
+        limit = MAX_IMPUTATION_RATIO * values.size + 1000
+        if total > (limit if options.max_values is None else min(limit, options.max_values)):
             raise DataError(
-                f"{table.name}: filling the gaps at freq={quoted(freq)} would make {total:,} values of "
+                f"{table.name}: imputing the gaps at freq={quoted(freq)} would make {total:,} values of "
                 f"{values.size:,}; check the timestamps (first {rows.timestamp(0)}), or "
-                f"{_BRING_TO_MODEL if options.is_fitted else 'pass a longer freq='}"
+                f"{_USE_FREQUENCY_OF_FIT if options.is_fitted else 'pass a longer freq='}"
             )
         values, offsets = spread(values, offsets, np.tile(rows.positions, width))
         missing = ~np.isfinite(values)
     if not missing.any():
-        return values, None, offsets, none_lost
+        return values, None, offsets, none_removed
     empty = np.flatnonzero(leading(values, offsets) == np.diff(offsets))
     if len(empty):
         raise DataError(
-            f"{table.name}: series {quoted(rows.names[empty[0]])} has no number at all to fill from "
-            f"({counted(len(empty), 'series')} in all); leave it out"
+            f"{table.name}: series {quoted(rows.names[empty[0]])} has no number at all, so that nothing can "
+            f"be imputed ({counted(len(empty), 'series')} in all); leave it out"
         )
     forward_filled = fill_missing(values, offsets, "ffill")[0] if options.fill == "interpolate" else None
-    filled, kept, lost = fill_missing(values, offsets, options.fill)
-    return filled, forward_filled, kept, lost
+    filled, offsets, removed = fill_missing(values, offsets, options.fill)
+    return filled, forward_filled, offsets, removed
 
 
 def _repeated(offsets: Index, width: int) -> Index:
-    """The offsets of `width` series that share their rows, one after the other."""
+    """Offsets of `width` series that share their rows."""
     if width == 1:
         return offsets
     return np.arange(width + 1, dtype=np.int64) * int(offsets[-1])
@@ -297,7 +295,7 @@ def _refuse_gaps(gaps: Index, rows: _Rows, freq: str | int, table: Table, option
     others = int((gaps > 0).sum()) - 1
     also = f", and {others} other series {'have' if others > 1 else 'has'} gaps too" if others else ""
     is_right = options.is_fitted and _likely_frequency(rows) == freq
-    holidays = " (holidays, perhaps: 'ffill' carries the last value over them)" if freq == "B" else ""
+    holidays = " (perhaps holidays: 'ffill' repeats the last value)" if freq == "B" else ""
     raise DataError(
         f"{table.name}: {rows.series_at(int(start))} has no row for {timestamp_text(absent[0], rows.timezone)} "
         f"({gaps[group]:,} of {positions[-1] + 1:,} steps are missing at freq={quoted(freq)}{also}); "
@@ -312,6 +310,6 @@ def _refuse_huge(values: npt.NDArray[np.float64], offsets: Index, rows: _Rows, t
     row = int((np.abs(values) > MAX_VALUE).argmax())
     series = int(np.searchsorted(offsets, row, side="right")) - 1
     raise DataError(
-        f"{table.name}: series {quoted(rows.names[series])} holds {float(values[row])}, too near the limits "
-        f"of floating point (at most {MAX_VALUE:g}); correct it, or measure in a larger unit"
+        f"{table.name}: series {quoted(rows.names[series])} holds {float(values[row])}, above the limit of "
+        f"{MAX_VALUE:g}; correct it, or use a larger unit"
     )

@@ -14,8 +14,9 @@ import numpy as np
 
 from leapts import __version__
 from leapts.data.frames import SUFFIXES, require_writable, write_frame
-from leapts.data.frequency import Timestamps, to_wall
+from leapts.data.frequency import Timestamps
 from leapts.data.scaling import FLAT
+from leapts.data.timezone import to_wall
 from leapts.files import write_file
 from leapts.forecasting.trace_frame import leaps_of
 from leapts.model import ScheduleTrace

@@ -6,8 +6,9 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from leapts.data.frequency import Timestamps, from_wall, future_timestamps
+from leapts.data.frequency import Timestamps, future_timestamps
 from leapts.data.panel import Panel
+from leapts.data.timezone import from_wall
 from leapts.errors import DataError
 from leapts.messages import quoted
 
