@@ -59,7 +59,7 @@ def test_replacing_keeps_permissions_whatever_the_umask(
     swaps: bool, tmp_path: Path, umask: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not swaps:
-        monkeypatch.setattr(files, "_swap_in_one_step", lambda *_: False)
+        monkeypatch.setattr(files, "_swap_atomically", lambda *_: False)
     umask(0o077)
     write_folder(tmp_path / "m", {"a": b"1"})
     write_file(tmp_path / "f", b"1")
@@ -141,7 +141,7 @@ def test_a_folder_is_replaced_with_all_it_held(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_replaced_where_the_system_cannot_swap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_swap_in_one_step", lambda *_: False)
+    monkeypatch.setattr(files, "_swap_atomically", lambda *_: False)
     write_folder(tmp_path / "m", {"a": b"1", "b": b"2"})
     write_folder(tmp_path / "m", {"a": b"3"})
     assert _contents(tmp_path) == {"m/a": b"3"}
@@ -288,19 +288,19 @@ def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
 def test_linux_swaps_in_one_step_or_says_what_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("one", "other"):
         write_folder(tmp_path / name, {"name": name.encode()})
-    assert files._swap_in_one_step(tmp_path / "one", tmp_path / "other")
+    assert files._swap_atomically(tmp_path / "one", tmp_path / "other")
     assert (tmp_path / "one" / "name").read_bytes() == b"other"
     with pytest.raises(FileNotFoundError, match="missing"):
-        files._swap_in_one_step(tmp_path / "one", tmp_path / "missing")
+        files._swap_atomically(tmp_path / "one", tmp_path / "missing")
     monkeypatch.setattr(files, "_RENAME_EXCHANGE", 1 << 20)  # an operation that no system knows
-    assert not files._swap_in_one_step(tmp_path / "one", tmp_path / "other")
+    assert not files._swap_atomically(tmp_path / "one", tmp_path / "other")
     monkeypatch.setattr("ctypes.CDLL", lambda *_, **__: object())
-    assert not files._swap_in_one_step(tmp_path / "one", tmp_path / "other")
+    assert not files._swap_atomically(tmp_path / "one", tmp_path / "other")
 
 
 def test_an_exchange_that_fails_in_the_middle_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_folder(tmp_path / "m", {"a": b"old"})
-    monkeypatch.setattr(files, "_swap_in_one_step", lambda *_: False)
+    monkeypatch.setattr(files, "_swap_atomically", lambda *_: False)
     rename = Path.rename
 
     def fail(path: Path, target: Path) -> Path:

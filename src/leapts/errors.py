@@ -1,12 +1,12 @@
-"""Every error LeapTS raises on purpose, under one root, so that a caller can catch them all."""
+"""Exceptions of LeapTS, with a common base class."""
 
 
 class LeapTSError(Exception):
-    """Root of all errors raised on purpose. Its message names what is wrong and the cure."""
+    """Base class. The message says what is wrong, where, and what to do."""
 
 
 class ConfigError(LeapTSError, ValueError):
-    """An option has a value that cannot work."""
+    """An option has an impossible value."""
 
 
 class ShapeError(LeapTSError, ValueError):
@@ -14,15 +14,15 @@ class ShapeError(LeapTSError, ValueError):
 
 
 class DataError(LeapTSError, ValueError):
-    """The data, or the way they were described, cannot be forecast from as they are."""
+    """The data, or the options to read them, are invalid."""
 
 
 class DownloadError(LeapTSError, OSError):
-    """A file could not be downloaded, or is not the file it should be."""
+    """A file could not be downloaded, or has the wrong checksum."""
 
 
 class TrainingError(LeapTSError, ArithmeticError):
-    """Training went wrong. The model keeps its last good weights, and `report` says how far it came."""
+    """Training failed. The model keeps its best weights; `report` has the steps until then."""
 
     def __init__(self, message: str, report: object = None) -> None:
         super().__init__(message)
@@ -30,16 +30,16 @@ class TrainingError(LeapTSError, ArithmeticError):
 
 
 class WorkerLostError(LeapTSError, ConnectionError):
-    """One of the processes that trained together is gone. What the last checkpoint holds is kept."""
+    """A process of a distributed training stopped. The last checkpoint is kept."""
 
 
 class ModelFileError(LeapTSError, OSError):
-    """A model folder or checkpoint cannot be read, or is not what it should be."""
+    """A model folder or checkpoint cannot be read, or is invalid."""
 
 
 class FolderInUseError(LeapTSError, OSError):
-    """Another fit is writing to the same folder."""
+    """Another process is writing to the same folder."""
 
 
 class NotFittedError(LeapTSError, RuntimeError):
-    """The forecaster was asked for something it can only do once fitted."""
+    """A method needs a fitted model."""

@@ -1,4 +1,4 @@
-"""Read files, and replace files and folders in one step: a crash leaves the old one or the new one."""
+"""Read files, and replace files and folders atomically: a crash leaves the old one or the new one."""
 
 import contextlib
 import ctypes
@@ -26,7 +26,7 @@ _MAX_RATIO = 100  # of the decompressed to the compressed size; tables of number
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
-# What a system answers that knows no such operation, or not for such a thing; Windows opens no folders at all.
+# Errors that mean that a system does not support an operation; Windows cannot open folders.
 _CANNOT = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF}
 _CANNOT |= {errno.EACCES, errno.EPERM} if os.name == "nt" else set()
 
@@ -75,19 +75,18 @@ def decompress(content: bytes, name: str) -> bytes:
 
 
 def write_file(target: Path, content: bytes) -> None:
-    """Put the content in place: written beside the target, synced, and moved there in one step.
+    """Write a file atomically: to a temporary file in the same folder, synced, then renamed.
 
-    A link stays a link, and who may read a file that is there may read the new one. Into a pipe, or what else is no
-    ordinary file, the content is written as it is.
+    An existing file keeps its permissions, and a symbolic link stays a link. Pipes and devices are written directly.
 
     Raises:
-        OSError: Naming the target, which is then as it was.
+        OSError: With the name of the target, which is unchanged.
     """
-    with _blamed_on(target):
+    with _errors_name(target):
         if _is_special(target):
             target.write_bytes(content)
             return
-        place = Path(os.path.realpath(target))  # which leaves links that lead in a circle to the system
+        place = Path(os.path.realpath(target))  # unlike Path.resolve, accepts links that form a circle
         temporary = _beside(place)
         try:
             _write_synced(temporary, content, mode=_mode(place))
@@ -95,16 +94,16 @@ def write_file(target: Path, content: bytes) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-    _sync_what_is_done(place.parent)
+    _try_to_sync_folder(place.parent)
 
 
 def try_writing(target: Path) -> None:
-    """See whether a file could be put in place there, and leave none.
+    """Check that a file could be written, and leave none.
 
     Raises:
-        OSError: Naming the target.
+        OSError: With the name of the target.
     """
-    with _blamed_on(target):
+    with _errors_name(target):
         if not _is_special(target):
             temporary = _beside(Path(os.path.realpath(target)))
             temporary.touch(exist_ok=False)
@@ -112,22 +111,22 @@ def try_writing(target: Path) -> None:
 
 
 def _is_special(target: Path) -> bool:
-    """A pipe or a device. Asked before links are followed: where a pipe has no name, they lead nowhere."""
+    """Whether the target is a pipe or a device; links to unnamed pipes cannot be resolved."""
     return target.exists() and not target.is_file() and not target.is_dir()
 
 
 def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
-    """Replace a whole folder, or create it; a link to a folder stays a link.
+    """Create or replace a folder atomically; a symbolic link to a folder stays a link.
 
-    A folder that is replaced keeps its permissions, and so do its files; new ones follow the umask. A file that the old
-    folder did not have gets the permissions that all of its files had.
+    A replaced folder and its files keep their permissions; a file that it did not have gets the permissions common to
+    all of its files. New folders follow the umask.
 
     Raises:
-        OSError: Naming the target, which is then as it was.
+        OSError: With the name of the target, which is unchanged.
     """
     target = target.resolve()
     temporary = _beside(target)
-    with _blamed_on(target):
+    with _errors_name(target):
         try:
             mode = _mode(target)
             temporary.mkdir(mode=0o777 if mode is None else 0o700)
@@ -141,32 +140,32 @@ def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
             else:
                 temporary.chmod(mode)
                 _exchange(temporary, target)
-            _sync_what_is_done(target.parent)
+            _try_to_sync_folder(target.parent)
         finally:
-            # What is left under the temporary name is the half-written new folder or the old one, no longer wanted.
+            # The temporary folder is now the old one, or an incomplete new one.
             shutil.rmtree(temporary, ignore_errors=True)
 
 
 def move_file(source: Path, target: Path) -> None:
-    """Move a file that is written and synced to its place, for good."""
+    """Rename a synced file, and sync its folder."""
     source.replace(target)
-    _sync_what_is_done(target.parent)
+    _try_to_sync_folder(target.parent)
 
 
 @contextlib.contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Keeps a folder for this process, as far as those go that ask too; made if missing, and removed if left empty.
+    """Lock a folder for this process; it is created if missing, and removed if it stays empty.
 
-    The claim is a lock on the folder itself: it ends with the process, however that ends, and leaves no file behind.
+    The lock is on the folder itself: it ends with the process and leaves no file behind.
 
     Raises:
-        FolderInUseError: When another process holds it.
-        OSError: Naming the folder, when there is none and it cannot be made.
+        FolderInUseError: When another process holds the lock.
+        OSError: With the name of the folder, when it cannot be created.
     """
     is_new = not folder.exists()
     if not is_new and not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "it is a file; name a folder, or one that is to be made", str(folder))
-    with _blamed_on(folder):
+        raise NotADirectoryError(errno.ENOTDIR, "it is a file; choose a folder or a new name", str(folder))
+    with _errors_name(folder):
         folder.mkdir(parents=True, exist_ok=True)
     descriptor = _locked(folder)
     try:
@@ -180,7 +179,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def _locked(folder: Path) -> int | None:
-    """What holds the lock; none where the system has no such locks, or the folder cannot be opened to be locked."""
+    """Lock a folder and return its descriptor; None if the system has no locks or the folder cannot be opened."""
     try:
         import fcntl
     except ImportError:
@@ -206,8 +205,8 @@ def _beside(target: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _blamed_on(target: Path) -> Iterator[None]:
-    """Has an error name what the user asked for, not the temporary name that it befell."""
+def _errors_name(target: Path) -> Iterator[None]:
+    """Replace the temporary name in errors by the target's."""
     try:
         yield
     except OSError as error:
@@ -244,7 +243,7 @@ def _write_synced(path: Path, content: bytes, *, mode: int | None) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder last through a power cut; some systems cannot, and need not, sync folders."""
+    """Make the names in a folder survive a power failure; ignored on systems that cannot sync folders."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -256,15 +255,15 @@ def _sync_folder(folder: Path) -> None:
             raise
 
 
-def _sync_what_is_done(folder: Path) -> None:
-    """Sync a folder the new is in already; should that fail, a power cut may bring the old back, which is as whole."""
+def _try_to_sync_folder(folder: Path) -> None:
+    """Sync a folder after a rename; if that fails, a power failure may restore the old version, which is complete."""
     with contextlib.suppress(OSError):
         _sync_folder(folder)
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Swap two folders: in one step where the system can (Linux), in three quick ones elsewhere."""
-    if _swap_in_one_step(one, other):
+    """Swap two folders: atomically on Linux, by three renames elsewhere."""
+    if _swap_atomically(one, other):
         return
     aside = _beside(other)
     other.rename(aside)
@@ -276,8 +275,8 @@ def _exchange(one: Path, other: Path) -> None:
     aside.rename(one)
 
 
-def _swap_in_one_step(one: Path, other: Path) -> bool:
-    """Whether it could be done; what stands in the way of any swap is raised."""
+def _swap_atomically(one: Path, other: Path) -> bool:
+    """Swap two folders if the system can; returns whether it did."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if rename is None:
         return False

@@ -1,4 +1,4 @@
-"""Parts of error messages: quoted values, lists, counts and invalid options, short and safe to print."""
+"""Format values, lists, counts and invalid options for messages: short, and safe to print."""
 
 import difflib
 from collections.abc import Collection, Iterable
@@ -13,7 +13,7 @@ MAX_LISTED = 8
 
 
 def quoted(value: object) -> str:
-    """The value as Python would write it: control characters escaped, and cut when long."""
+    """Format a value as Python source, shortened; control characters are escaped."""
     if type(value).__module__ == "numpy" and hasattr(value, "item"):  # without importing numpy, for a fast start
         value = value.item()
     text = repr(value)
@@ -21,31 +21,31 @@ def quoted(value: object) -> str:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names in a row, cut after a few: `'a', 'b' and 3 more`."""
+    """List names, shortened: `'a', 'b' and 3 more`."""
     names = list(names)
     shown = ", ".join(quoted(name) for name in names[:MAX_LISTED])
     return shown if len(names) <= MAX_LISTED else f"{shown} and {len(names) - MAX_LISTED} more"
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name most like the one asked for, if any comes near; case does not count."""
+    """Find the most similar name, ignoring case; None if there is none."""
     by_folded = {candidate.casefold(): candidate for candidate in names}
     close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
     return by_folded[close[0]] if close else None
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 row`, `1,204 rows`, `3 series`."""
+    """Count things: `1 row`, `1,204 rows`, `3 series`."""
     plural = noun if number == 1 or noun.endswith("s") else f"{noun}s"
     return f"{number:,} {plural}"
 
 
 def timestamp_text(timestamp: object, timezone: str | None = None) -> str:
-    """A timestamp without the parts that are zero: `2024-01-05`, `2024-01-05 13:00`, or a step number.
+    """Format a timestamp without parts that are zero: `2024-01-05`, `2024-01-05 13:00`, or an integer.
 
     Args:
         timestamp: A numpy datetime64 (in UTC when there is a timezone) or an integer step.
-        timezone: The time zone to show it in.
+        timezone: The timezone to convert it to.
     """
     import numpy as np
 
@@ -60,7 +60,7 @@ def timestamp_text(timestamp: object, timezone: str | None = None) -> str:
 
 
 def printable(text: object) -> str:
-    r"""The text on one line, with whatever could move a cursor, hide or reverse text escaped, such as `\x1b`."""
+    r"""Escape control and invisible characters, such as `\x1b`, for a terminal."""
     text = str(text)
     if text.isprintable():
         return text

@@ -4,18 +4,7 @@ from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
 # All but the options, which check themselves and say it more kindly.
-SHAPED = (
-    "borders",
-    "columns",
-    "filling",
-    "frequency",
-    "frames",
-    "inference",
-    "panel",
-    "scaling",
-    "splits",
-    "windows",
-)
+SHAPED = ("columns", "frequency", "frames", "imputation", "panel", "scaling", "splits", "windows")
 install_import_hook([f"leapts.data.{module}" for module in SHAPED], "beartype.beartype")
 
 settings.register_profile(

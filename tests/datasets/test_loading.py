@@ -130,7 +130,7 @@ def test_a_missing_file_tells_how_to_get_it(tmp_path: Path) -> None:
 
 def test_no_folder_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LEAPTS_DATA", raising=False)
-    with pytest.raises(DataError, match=r"which folder .* set LEAPTS_DATA"):
+    with pytest.raises(DataError, match=r"folder .* set LEAPTS_DATA"):
         load("ETTh1")
 
 
@@ -149,5 +149,5 @@ def test_what_is_no_number_in_a_stored_set_is_said(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"a\.txt is not a matrix of numbers .*copy the file again"):
         loading._read_text_matrix(tmp_path / "a.txt")
     (tmp_path / "a.csv").write_text('"V1","V2"\n"one",1,2\n"two",1,x\n')
-    with pytest.raises(DataError, match=r"a\.csv: line 3 holds something else than numbers"):
+    with pytest.raises(DataError, match=r"a\.csv: line 3 holds text"):
         loading._read_m4_lines(tmp_path / "a.csv")

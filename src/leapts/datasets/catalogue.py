@@ -1,4 +1,4 @@
-"""The data sets LeapTS knows, as rows of `catalogue.toml`; listing them needs neither torch nor pandas."""
+"""Data sets of `catalogue.toml`; listing them imports neither torch nor pandas."""
 
 import tomllib
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ Kind = Literal["files", "synthetic", "bundled"]
 
 @dataclass(frozen=True, kw_only=True)
 class StoredFile:
-    """One form a set, or a part of it, may be kept in.
+    """A file of a data set, or of a part of it.
 
     Attributes:
-        name: The file's name within the data folder.
-        part: Which part of the set it holds: `all`, or M4's `train`, `test` and `naive2`.
-        checksum: `sha256:` and the digest, or `git:` and the blob id; None when nobody published one.
-        url: Where it can be downloaded; None where it cannot be had without a browser.
+        name: The file's name in the data folder.
+        part: The part of the set: `all`, or `train`, `test` and `naive2` of M4.
+        checksum: `sha256:` and the digest, or `git:` and the blob id; None if none was published.
+        url: The download address; None if it needs a browser.
     """
 
     name: str
@@ -34,62 +34,62 @@ class StoredFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """One row of the catalogue.
+    """A data set of the catalogue.
 
     Attributes:
-        name: As the paper spells it.
-        kind: Kept in files, simulated when asked for, or bundled with the package.
-        domain: What it is about.
-        series: How many series.
-        length: Steps in each series; None when they differ.
-        observations: All values together (of the training part, where that is kept apart).
+        name: The name, spelled as in the paper.
+        kind: In files, simulated, or bundled with the package.
+        domain: The subject.
+        series: The number of series.
+        length: The number of steps of each series; None if they differ.
+        observations: The number of all values (of the training part, if it has files of its own).
         freq: The frequency, a pandas alias or an integer step.
-        season: Steps in a season, as the benchmarks count it.
-        time: Whether to go by the timestamps, or by rows because the timestamps are irregular by nature.
-        split: The standard borders; None where the test part is kept apart.
-        input_size: The paper's look-back, where it has one.
-        horizons: The paper's horizons (or, for sets the paper does not have, sensible ones).
-        long_horizons: The paper's long horizons, where it has any.
-        licence: What the owner says, or "not stated".
-        page: Where people find it.
-        files: The forms it may be kept in, the best first.
-        note: What one should know before using it.
+        season: The season length in steps, as in the benchmarks.
+        time: Whether to use timestamps, or row numbers because the timestamps are irregular.
+        split: The standard split; None if the test part has files of its own.
+        input_size: The input size of the paper, if any.
+        horizons: The horizons of the paper, or usual ones for sets the paper does not use.
+        long_horizons: The long horizons of the paper, if any.
+        licence: The license that the owner states, or "not stated".
+        page: The web page.
+        files: The files that may hold it, the preferred one first.
+        note: What to know before using it.
     """
 
     name: str
     kind: Kind
     domain: str
     series: int
-    length: int | None
+    length: int | None = None
     observations: int
     freq: str | int
     season: int
-    time: Literal["calendar", "row"]
-    split: Split | None
-    input_size: int | None
+    time: Literal["calendar", "row"] = "calendar"
+    split: Split | None = None
+    input_size: int | None = None
     horizons: tuple[int, ...]
-    long_horizons: tuple[int, ...]
+    long_horizons: tuple[int, ...] = ()
     licence: str
     page: str
-    files: tuple[StoredFile, ...]
-    note: str
+    files: tuple[StoredFile, ...] = ()
+    note: str = ""
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The parts it is kept in, the main one first."""
+        """Names of the parts, the main one first."""
         return tuple(dict.fromkeys(file.part for file in self.files)) or ("all",)
 
 
 @cache
 def catalogue() -> dict[str, Dataset]:
-    """All rows, by name."""
+    """Read all data sets, by name."""
     text = (resources.files("leapts.datasets") / "catalogue.toml").read_text(encoding="utf-8")
     rows = [_dataset(row) for row in tomllib.loads(text)["dataset"]]
     return {row.name: row for row in rows}
 
 
 def find(name: str) -> Dataset:
-    """The row of that name; upper and lower case do not matter.
+    """Find a data set by name, ignoring case.
 
     Raises:
         DataError: When there is none, with the nearest name.
@@ -104,31 +104,19 @@ def find(name: str) -> Dataset:
 
 
 def bundled_file(dataset: Dataset) -> Traversable:
-    """The file of a set that comes with the package."""
+    """Return the file of a bundled data set."""
     return resources.files("leapts.datasets") / "bundled" / dataset.files[0].name
 
 
 def _dataset(row: dict[str, Any]) -> Dataset:
-    length = row.get("length")
-    return Dataset(
-        name=row["name"],
-        kind=row["kind"],
-        domain=row["domain"],
-        series=row["series"],
-        length=length,
-        observations=row.get("observations") or row["series"] * length,
-        freq=row["freq"],
-        season=row["season"],
-        time=row.get("time", "calendar"),
-        split=_split(row),
-        input_size=row.get("input_size"),
-        horizons=tuple(row["horizons"]),
-        long_horizons=tuple(row.get("long_horizons", ())),
-        licence=row["licence"],
-        page=row["page"],
-        files=tuple(StoredFile(**file) for file in row.get("files", ())),
-        note=row.get("note", ""),
-    )
+    parsed = {
+        "observations": row.get("observations") or row["series"] * row["length"],
+        "split": _split(row),
+        "horizons": tuple(row["horizons"]),
+        "long_horizons": tuple(row.get("long_horizons", ())),
+        "files": tuple(StoredFile(**file) for file in row.get("files", ())),
+    }
+    return Dataset(**{**row, **parsed})
 
 
 def _split(row: dict[str, Any]) -> Split | None:
@@ -143,13 +131,11 @@ def _split(row: dict[str, Any]) -> Split | None:
 
 
 def stored_file(dataset: Dataset, folder: Path, part: str) -> Path | None:
-    """The first of the forms of a part that is in the folder, if any is."""
-    for file in files_of(dataset, part):
-        if (folder / file.name).is_file():
-            return folder / file.name
-    return None
+    """Find the preferred file of a part that is in the folder; None if there is none."""
+    paths = (folder / file.name for file in files_of(dataset, part))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def files_of(dataset: Dataset, part: str) -> list[StoredFile]:
-    """The forms a part may be kept in, the best first."""
+    """List the files that may hold a part, the preferred one first."""
     return [file for file in dataset.files if file.part == part]

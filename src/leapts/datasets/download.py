@@ -1,4 +1,4 @@
-"""Downloading a data set when asked to: resumed where it stopped, checked, and put in place in one move."""
+"""Download data sets: resumable, verified by checksum, written atomically."""
 
 import hashlib
 import http.client
@@ -17,10 +17,10 @@ from leapts.messages import listed, quoted
 
 Progress = Callable[[int, int | None], None]
 
-CHUNK = 1 << 16
-MAX_FILE = 1 << 30  # bytes; the largest file of the catalogue has about 100 MB
-SECONDS_OF_SILENCE = 30.0
-NOT_SATISFIABLE = 416
+CHUNK_BYTES = 1 << 16
+MAX_FILE_BYTES = 1 << 30  # bytes; the largest file of the catalogue has about 100 MB
+TIMEOUT_SECONDS = 30.0
+RANGE_NOT_SATISFIABLE = 416
 
 
 def fetch(
@@ -29,22 +29,22 @@ def fetch(
     *,
     from_dir: Path | None = None,
     progress: Progress | None = None,
-    timeout: float = SECONDS_OF_SILENCE,
+    timeout: float = TIMEOUT_SECONDS,
 ) -> list[Path]:
-    """Puts a set's files in the folder: downloaded, or taken from another folder; those there are left alone.
+    """Download the files of a data set, or copy them from a folder; existing files are kept.
 
     Args:
-        dataset: The row of the catalogue.
-        folder: Where to put them; made if it is not there.
-        from_dir: A folder that has the files already; nothing is downloaded then.
-        progress: Called with the bytes done and, if known, the bytes in all.
-        timeout: Seconds without a byte after which to give up.
+        dataset: The data set.
+        folder: The target folder; created if missing.
+        from_dir: A folder that has the files, to copy instead of downloading.
+        progress: Called with the bytes received and, if known, the total.
+        timeout: Seconds without data until the download fails.
 
     Returns:
-        The files, one for each part that could be had.
+        The files, one for each part that is available.
 
     Raises:
-        DownloadError: With the cure.
+        DownloadError: With what to do.
     """
     if dataset.kind != "files":
         raise DownloadError(f"{dataset.name} needs no download: it is {dataset.kind}, and loads by its name")
@@ -77,25 +77,24 @@ def download(
     *,
     checksum: str | None = None,
     progress: Progress | None = None,
-    timeout: float = SECONDS_OF_SILENCE,
-    limit: int = MAX_FILE,
+    timeout: float = TIMEOUT_SECONDS,
+    limit: int = MAX_FILE_BYTES,
 ) -> Path:
-    """Downloads one file.
+    """Download one file.
 
-    What has arrived is kept as `<target>.part` until it is whole and checked, then renamed: `target` is never
-    half a file. A part left by an earlier try is continued, if there is a checksum to prove that the two
-    pieces belong together; otherwise the download starts over.
+    Data are kept in `<target>.part` until they are complete and verified, then renamed. An incomplete part of an
+    earlier try is continued if there is a checksum, which proves that the pieces belong together.
 
     Args:
         url: An http or https address.
-        target: The file to make.
+        target: The file to write.
         checksum: `sha256:` and the digest, or `git:` and the blob id.
-        progress: Called with the bytes done and, if known, the bytes in all.
-        timeout: Seconds without a byte after which to give up.
-        limit: The most bytes to accept.
+        progress: Called with the bytes received and, if known, the total.
+        timeout: Seconds without data until the download fails.
+        limit: The maximum number of bytes.
 
     Raises:
-        DownloadError: With the cure.
+        DownloadError: With what to do.
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise DownloadError(f"{quoted(url)} is not an http or https address")
@@ -110,10 +109,10 @@ def download(
         error.close()
         raise DownloadError(_refusal(url, error.code, error.reason)) from error
     except (OSError, http.client.HTTPException) as error:
-        if getattr(error, "filename", None) is not None:  # the disk's fault, not the line's
+        if getattr(error, "filename", None) is not None:  # an error of the disk, not of the connection
             raise
         reason = getattr(error, "reason", error)
-        kept = ": what has arrived is kept" if checksum is not None else ""
+        kept = ": received data are kept" if checksum is not None else ""
         raise DownloadError(
             f"{url} could not be reached or broke off ({reason}); check the connection and run again{kept}"
         ) from error
@@ -132,13 +131,13 @@ def matches(path: Path, checksum: str) -> bool:
     else:
         raise DownloadError(f"{quoted(checksum)} is not a checksum; it starts with sha256: or git:")
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest() == expected
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to http(s) alone, and never from https down to http."""
+    """Follow redirects only to http and https, and never from https to http."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -153,7 +152,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _receive(url: str, part: Path, *, progress: Progress | None, timeout: float, limit: int) -> None:
-    """Adds to `part` until it is as long as the server says."""
+    """Append to `part` until it has the length announced by the server."""
     done = part.stat().st_size if part.exists() else 0
     headers = {"User-Agent": "leapts", "Accept-Encoding": "identity"}
     if done:
@@ -162,9 +161,9 @@ def _receive(url: str, part: Path, *, progress: Progress | None, timeout: float,
     try:
         answer = opener.open(urllib.request.Request(url, headers=headers), timeout=timeout)
     except urllib.error.HTTPError as error:
-        if error.code != NOT_SATISFIABLE or not done:
+        if error.code != RANGE_NOT_SATISFIABLE or not done:
             raise
-        # Nothing follows the part: it is whole, which the checksum will tell, or from another file.
+        # The part is complete, which the checksum will show, or belongs to another file.
         error.close()
         if error.headers.get("Content-Range") == f"bytes */{done}":
             return
@@ -181,7 +180,7 @@ def _receive(url: str, part: Path, *, progress: Progress | None, timeout: float,
                 f"{url} is {total:,} bytes long, more than the {limit:,} allowed; is it the right file?"
             )
         with part.open("ab" if continues else "wb") as file:
-            while chunk := answer.read(CHUNK):
+            while chunk := answer.read(CHUNK_BYTES):
                 done += len(chunk)
                 if done > limit:
                     break
@@ -211,13 +210,13 @@ def _require_checksum(part: Path, checksum: str | None, url: str) -> None:
     if checksum is not None and not matches(part, checksum):
         part.unlink()
         raise DownloadError(
-            f"what {url} sent does not have the checksum {checksum}: it was damaged on the way, or the file "
-            "has changed; run again, and if that does not help get the file elsewhere"
+            f"{url} does not have the checksum {checksum}: the download was damaged, or the file has changed; "
+            "run again, or get the file elsewhere"
         )
 
 
 def _adopt_part(dataset: Dataset, files: list[StoredFile], from_dir: Path, folder: Path) -> list[Path]:
-    """Copies the first form of a part that is in `from_dir`, once it has proved to be the right file."""
+    """Copy the preferred file of a part that is in `from_dir`, after checking its checksum."""
     for file in files:
         source = from_dir / file.name
         if not source.is_file():
@@ -230,5 +229,5 @@ def _adopt_part(dataset: Dataset, files: list[StoredFile], from_dir: Path, folde
         write_file(folder / file.name, source.read_bytes())
         return [folder / file.name]
     if files[0].part != dataset.parts[0]:
-        return []  # M4's test part, say, is of use but not needed
+        return []  # further parts, such as M4's test part, are optional
     raise DownloadError(f"{from_dir} holds none of {listed(file.name for file in files)} of {dataset.name}")

@@ -1,4 +1,4 @@
-"""From a name in the catalogue to a `Panel`. Reads what is there, or simulates; never downloads."""
+"""Load a data set of the catalogue as a `Panel`; never downloads."""
 
 import io
 import os
@@ -22,22 +22,22 @@ FOLDER_VARIABLE = "LEAPTS_DATA"
 
 
 def load(name: str, root: str | Path | None = None, *, part: str | None = None, seed: int = 0) -> Panel:
-    """Loads a set of the catalogue.
+    """Load a data set by name.
 
     Args:
-        name: Its name.
-        root: The folder its file is in; the environment variable `LEAPTS_DATA` if left out.
-        part: Which part, for sets kept in several (M4: `train`, `test`, `naive2`); the first if left out.
-        seed: Of the simulation, for synthetic sets.
+        name: The name.
+        root: The folder of its file; by default that of the environment variable `LEAPTS_DATA`.
+        part: The part, for sets that have several (M4: `train`, `test`, `naive2`); by default the first.
+        seed: The seed of synthetic sets.
 
     Raises:
-        DataError: When there is no such set, its file is not there, or holds something else.
+        DataError: When there is no such set, its file is missing, or has other contents.
     """
     return load_dataset(find(name), root, part=part, seed=seed)
 
 
 def load_dataset(dataset: Dataset, root: str | Path | None = None, *, part: str | None = None, seed: int = 0) -> Panel:
-    """Loads the set of a catalogue row, see `load`."""
+    """Load a data set of the catalogue, see `load`."""
     if part is not None and part not in dataset.parts:
         raise DataError(f"{dataset.name} has no part {quoted(part)}; it has {listed(dataset.parts)}")
     if dataset.kind == "synthetic":
@@ -55,14 +55,14 @@ def load_dataset(dataset: Dataset, root: str | Path | None = None, *, part: str 
 
 
 def data_folder(root: str | Path | None = None) -> Path:
-    """The folder data sets are kept in: the one given, or the one `LEAPTS_DATA` names.
+    """Return the folder of data sets: the given one, or that of `LEAPTS_DATA`.
 
     Raises:
-        DataError: When neither is.
+        DataError: When neither is given.
     """
     named = root if root is not None else os.environ.get(FOLDER_VARIABLE)
     if not named:
-        raise DataError(f"which folder are the data sets in? pass it, or set {FOLDER_VARIABLE}")
+        raise DataError(f"the folder of the data sets is unknown; pass it, or set {FOLDER_VARIABLE}")
     return Path(named).expanduser()
 
 
@@ -72,8 +72,8 @@ def _stored(dataset: Dataset, folder: Path, part: str) -> Path:
         files = files_of(dataset, part)
         names = " or ".join(file.name for file in files)
         fetchable = any(file.url for file in files)
-        cure = f"run: leapts datasets fetch {dataset.name}" if fetchable else f"get it from {dataset.page}"
-        raise DataError(f"{dataset.name} is not in {folder} (looked for {names}); {cure}")
+        hint = f"run: leapts datasets fetch {dataset.name}" if fetchable else f"get it from {dataset.page}"
+        raise DataError(f"{dataset.name} is not in {folder} (looked for {names}); {hint}")
     return path
 
 
@@ -85,15 +85,14 @@ def _read(dataset: Dataset, path: Path) -> Panel:
     if dataset.length is None:
         return _read_m4_lines(path) if path.suffix == ".csv" else read_panel(path, _M4_OPTIONS)
     layout: Layout = "auto" if dataset.kind == "bundled" else "wide"
-    options = ReadOptions(layout=layout, freq=dataset.freq, time=dataset.time)
-    return read_panel(path, options)
+    return read_panel(path, ReadOptions(layout=layout, freq=dataset.freq, time=dataset.time))
 
 
 _M4_OPTIONS = ReadOptions(id_col="id", time_col="t", layout="long", freq=1)
 
 
 def _read_npz(path: Path) -> Panel:
-    """Traffic as [time, sensors, quantities], of which the first is the flow."""
+    """Read traffic stored as [time, sensors, quantities]; the first quantity is the flow."""
     try:
         with np.load(io.BytesIO(read_file(path)), allow_pickle=False) as arrays:
             flow = arrays["data"][..., 0]
@@ -103,7 +102,7 @@ def _read_npz(path: Path) -> Panel:
 
 
 def _read_text_matrix(path: Path) -> Panel:
-    """Lines of numbers with commas between, one line a step, without header or timestamps."""
+    """Read comma-separated numbers, one line for each step, without header or timestamps."""
     content = decompress(read_file(path), path.name)
     try:
         matrix = np.loadtxt(io.BytesIO(content), delimiter=",", ndmin=2)
@@ -113,14 +112,14 @@ def _read_text_matrix(path: Path) -> Panel:
 
 
 def _read_m4_lines(path: Path) -> Panel:
-    """M4's own form: a header, then one line a series: its name, its values, and commas up to the longest."""
+    """Read the CSV of M4: a header, then a line for each series with its name, its values and empty cells."""
     names, series = [], []
     for number, line in enumerate(read_file(path).decode("utf-8").splitlines()[1:], start=2):
         name, *cells = line.replace('"', "").rstrip(", ").split(",")
         try:
             series.append(np.array(cells, dtype=np.float64))
         except ValueError as error:
-            raise DataError(f"{path.name}: line {number} holds something else than numbers ({error})") from error
+            raise DataError(f"{path.name}: line {number} holds text instead of numbers ({error})") from error
         names.append(name)
     lengths = [0, *(len(values) for values in series)]
     return Panel(

@@ -1,7 +1,7 @@
-"""The paper's three synthetic scenarios: dynamical systems whose behaviour is known.
+"""Simulate the paper's three synthetic scenarios: dynamical systems with known behavior.
 
-What the paper leaves open (initial states, what is observed, how finely to integrate) is settled, with
-reasons, in `docs/decisions/synthetic-scenarios.md`.
+`docs/decisions/synthetic-scenarios.md` gives reasons for what the paper leaves open: initial states, observed
+variables, and step sizes.
 """
 
 from collections.abc import Callable
@@ -24,13 +24,7 @@ STEPS_BETWEEN_SHOCKS = 2_000
 
 @dataclass(frozen=True)
 class Simulation:
-    """Simulated series.
-
-    Attributes:
-        series: Their names.
-        values: [series, steps].
-        step: Time from one value to the next.
-    """
+    """Simulated series: names, values as [series, steps], and the time from one value to the next."""
 
     series: tuple[str, ...]
     values: Array
@@ -38,13 +32,13 @@ class Simulation:
 
 
 def simulate(scenario: str, *, seed: int = 0, steps: int = PAPER_STEPS) -> Simulation:
-    """Simulates a scenario.
+    """Simulate a scenario.
 
     Args:
         scenario: `Scenario1` (30 series of three kinds), `Scenario2` (a driven Brusselator, 3 series) or
             `Scenario3` (one variable of the Lorenz system).
-        seed: Draws the initial states, the shocks and the noise.
-        steps: How many values; the paper has 20,000.
+        seed: The seed of initial states, shocks and noise.
+        steps: The number of values; 20,000 in the paper.
 
     Raises:
         DataError: When there is no such scenario.
@@ -55,14 +49,14 @@ def simulate(scenario: str, *, seed: int = 0, steps: int = PAPER_STEPS) -> Simul
 
 
 def integrate(field: Field, state: Array, *, step: float, steps: int, substeps: int) -> Array:
-    """Solves `d state / dt = field(t, state)` with classical Runge-Kutta steps of order four.
+    """Integrate `d state / dt = field(t, state)` with the Runge-Kutta method of order four.
 
     Args:
-        field: The right-hand side. It may jump in time at multiples of `step`, and only there.
+        field: The right-hand side. It may be discontinuous in time only at multiples of `step`.
         state: The initial state, of any shape.
-        step: Time from one returned state to the next.
-        steps: How many states to return, the initial one included.
-        substeps: How many Runge-Kutta steps to take from one returned state to the next.
+        step: The time between returned states.
+        steps: The number of states to return, including the initial one.
+        substeps: The number of Runge-Kutta steps between returned states.
 
     Returns:
         The states, as [steps, *state].
@@ -71,8 +65,7 @@ def integrate(field: Field, state: Array, *, step: float, steps: int, substeps: 
     h = step / substeps
     for index in range(steps):
         states[index] = state
-        # Counted from the index, so that rounding does not add up and jumps fall where they should.
-        t = index * step
+        t = index * step  # not a running sum, whose rounding errors would move the discontinuities
         for part in range(substeps):
             state = _runge_kutta(field, t + part * h, state, h)
     return states
@@ -82,33 +75,33 @@ def _runge_kutta(field: Field, t: float, state: Array, h: float) -> Array:
     k1 = field(t, state)
     k2 = field(t + h / 2, state + (h / 2) * k1)
     k3 = field(t + h / 2, state + (h / 2) * k2)
-    # The last slope is taken just inside the step: a pulse that starts at its end is not felt before.
+    # The last slope is evaluated just before the end of the step, where a pulse may start.
     k4 = field(t + h * (1 - 1e-6), state + h * k3)
     slope: Array = (k1 + 2 * (k2 + k3) + k4) * (h / 6)
     return state + slope
 
 
 def van_der_pol(_t: float, state: Array) -> Array:
-    """A relaxation oscillator with damping 2: stable, non-linear seasons."""
+    """Van der Pol oscillator with damping 2: a stable nonlinear season."""
     y1, y2 = state
     return np.array([y2, 2.0 * (1 - y1 * y1) * y2 - y1])
 
 
 def fitzhugh_nagumo(t: float, state: Array) -> Array:
-    """A neuron poked by a pulse of 0.5 for 2 units of time out of every 50."""
+    """FitzHugh-Nagumo neuron with a pulse of 0.5 for 2 of every 50 units of time."""
     v, w = state
     pulse = 0.5 if (t + 1e-9) % 50.0 < 2.0 else 0.0
     return np.array([v - v * v * v / 3 - w + pulse, 0.08 * (v + 0.7 - 0.8 * w)])
 
 
 def damped_oscillator(_t: float, state: Array) -> Array:
-    """An oscillator that comes to rest."""
+    """Damped linear oscillator."""
     y1, y2 = state
     return np.array([y2, -0.15 * y2 - y1])
 
 
 def brusselator(t: float, state: Array) -> Array:
-    """A chemical oscillator whose coefficient follows a slow driver: state (X, Y, U)."""
+    """Brusselator whose coefficient follows a slow driver; the state is (X, Y, U)."""
     x, y, u = state
     b = 2.5 + 2.0 * u
     reaction = x * x * y
@@ -117,7 +110,7 @@ def brusselator(t: float, state: Array) -> Array:
 
 
 def lorenz(_t: float, state: Array) -> Array:
-    """The Lorenz system with its standard parameters."""
+    """Lorenz system with the standard parameters."""
     x, y, z = state
     return np.array([10.0 * (y - x), x * (28.0 - z) - y, x * y - (8 / 3) * z])
 
