@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,7 @@ def test_a_private_file_is_private_while_it_is_written(tmp_path: Path, monkeypat
     write_file(tmp_path / "f", b"1")
     (tmp_path / "f").chmod(0o600)
     seen = []
-    monkeypatch.setattr(Path, "chmod", lambda path, _: seen.append(_mode(path)))
+    monkeypatch.setattr(os, "fchmod", lambda descriptor, _: seen.append(stat.S_IMODE(os.fstat(descriptor).st_mode)))
     write_file(tmp_path / "f", b"2")
     assert seen == [0o600]
 
@@ -161,7 +162,7 @@ def test_a_failure_leaves_the_old_state_and_nothing_else(
     if call == "fsync":
         monkeypatch.setattr("os.fsync", fail)
     else:
-        monkeypatch.setattr(Path, "open", fail)
+        monkeypatch.setattr("builtins.open", fail)
     with pytest.raises(OSError, match="no space left"):
         write_file(tmp_path / "a", b"new")
     with pytest.raises(OSError, match="no space left"):
@@ -352,3 +353,110 @@ def test_a_claim_leaves_nothing_open(tmp_path: Path) -> None:
             claimed(tmp_path).__enter__()
         assert is_open() == held == before + 1
     assert is_open() == before
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that every user may write to."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[Callable[[], None]]:
+    """Continue as a user without privileges; tests that are run by such a user do so anyway."""
+    before = os.geteuid()
+    yield lambda: os.seteuid(65534) if before == 0 else None
+    os.seteuid(before)
+
+
+POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+AS_ROOT = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs files of two users")
+
+
+@POSIX
+def test_read_only_files_and_folders_are_not_replaced(shared: Path, as_nobody: Callable[[], None]) -> None:
+    as_nobody()
+    write_file(shared / "f", b"old")
+    write_folder(shared / "m", {"a": b"old"})
+    before = _contents(shared)
+    (shared / "f").chmod(0o444)
+    (shared / "m").chmod(0o555)
+    for replace in (lambda target: write_file(target, b"new"), try_writing):
+        with pytest.raises(PermissionError) as caught:
+            replace(shared / "f")
+        assert caught.value.filename == str(shared / "f")
+    for replace in (lambda target: write_folder(target, {"a": b"new"}), try_writing):
+        with pytest.raises(PermissionError) as caught:
+            replace(shared / "m")
+        assert caught.value.filename == str(shared / "m")
+    assert _contents(shared) == before
+    assert sorted(path.name for path in shared.iterdir()) == ["f", "m"]
+    (shared / "m").chmod(0o755)
+
+
+@AS_ROOT
+def test_a_folder_of_another_user_is_not_replaced(shared: Path, as_nobody: Callable[[], None]) -> None:
+    write_folder(shared / "m", {"a": b"old"})
+    as_nobody()
+    with pytest.raises(PermissionError) as caught:
+        write_folder(shared / "m", {"a": b"new"})
+    assert caught.value.filename == str(shared / "m")
+    assert _contents(shared) == {"m/a": b"old"}
+    assert [path.name for path in shared.iterdir()] == ["m"]
+
+
+@POSIX
+def test_a_folder_without_write_permission_is_not_written_to(shared: Path, as_nobody: Callable[[], None]) -> None:
+    as_nobody()
+    (shared / "locked").mkdir(mode=0o555)
+    for write in (lambda target: write_file(target, b"new"), lambda target: write_folder(target, {}), try_writing):
+        with pytest.raises(PermissionError) as caught:
+            write(shared / "locked" / "a")
+        assert caught.value.filename == str(shared / "locked" / "a")
+
+
+@AS_ROOT
+@pytest.mark.parametrize("leads_to", ["mine", "new"])
+def test_a_link_that_another_user_left_in_a_shared_folder_is_not_followed(leads_to: str, tmp_path: Path) -> None:
+    folder, own = tmp_path / "shared", tmp_path / "own"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    own.mkdir()
+    (own / "mine").write_bytes(b"precious")
+    (folder / "out.csv").symlink_to(own / leads_to)
+    os.lchown(folder / "out.csv", 65534, 65534)
+    for write in (lambda target: write_file(target, b"new"), lambda target: write_folder(target, {}), try_writing):
+        with pytest.raises(PermissionError, match="link that another user left") as caught:
+            write(folder / "out.csv")
+        assert caught.value.filename == str(folder / "out.csv")
+    assert _contents(own) == {"mine": b"precious"}
+    os.lchown(folder / "out.csv", 0, 0)  # a link of one's own is followed
+    write_file(folder / "out.csv", b"new")
+    assert (own / leads_to).read_bytes() == b"new"
+
+
+def test_a_link_that_appears_while_a_file_is_written_is_replaced_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "precious").write_bytes(b"precious")
+    sync = os.fsync
+
+    def swap(descriptor: int) -> None:
+        if not (tmp_path / "out").is_symlink():
+            (tmp_path / "out").symlink_to("precious")
+        sync(descriptor)
+
+    monkeypatch.setattr("os.fsync", swap)
+    write_file(tmp_path / "out", b"new")
+    assert _contents(tmp_path) == {"out": b"new", "precious": b"precious"}
+
+
+def test_a_link_under_the_temporary_name_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "precious").write_bytes(b"precious")
+    (tmp_path / ".out.guessed").symlink_to("precious")
+    monkeypatch.setattr("secrets.token_hex", lambda _: "guessed")
+    with pytest.raises(FileExistsError):
+        write_file(tmp_path / "out", b"new")
+    assert (tmp_path / "precious").read_bytes() == b"precious"

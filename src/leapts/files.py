@@ -23,6 +23,7 @@ _DECOMPRESSED_CHUNK = 1 << 22  # bytes
 _ALWAYS_DECOMPRESSED = 1 << 26  # bytes that are decompressed whatever the ratio
 _MAX_RATIO = 100  # of the decompressed to the compressed size; tables of numbers reach ten or twenty
 
+_MAX_LINKS = 40  # as in Linux
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -83,10 +84,10 @@ def write_file(target: Path, content: bytes) -> None:
         OSError: With the name of the target, which is unchanged.
     """
     with _errors_name(target):
+        place = _replaceable(target)
         if _is_special(target):
             target.write_bytes(content)
             return
-        place = Path(os.path.realpath(target))  # unlike Path.resolve, accepts links that form a circle
         temporary = _beside(place)
         try:
             _write_synced(temporary, content, mode=_mode(place))
@@ -98,16 +99,38 @@ def write_file(target: Path, content: bytes) -> None:
 
 
 def try_writing(target: Path) -> None:
-    """Check that a file could be written, and leave none.
+    """Check that a file or folder could be written or replaced, and leave none.
 
     Raises:
         OSError: With the name of the target.
     """
     with _errors_name(target):
+        place = _replaceable(target)
         if not _is_special(target):
-            temporary = _beside(Path(os.path.realpath(target)))
+            temporary = _beside(place)
             temporary.touch(exist_ok=False)
             temporary.unlink()
+
+
+def _replaceable(target: Path) -> Path:
+    """Follow links at the end of a path, and check that the file or folder there may be replaced.
+
+    A link that another user left in a shared folder such as /tmp is refused, as it may lead anywhere. So are files and
+    folders that are read-only for this user: a rename alone would replace them.
+    """
+    place = target
+    for _ in range(_MAX_LINKS):
+        if not place.is_symlink():
+            break
+        link, folder = place.lstat(), place.parent.stat()
+        is_shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+        if is_shared and link.st_uid not in (os.geteuid(), folder.st_uid):
+            raise PermissionError(errno.EACCES, "it is a link that another user left in a shared folder", str(target))
+        place = place.parent / place.readlink()
+    needed = os.W_OK | os.X_OK if place.is_dir() else os.W_OK
+    if place.exists() and not os.access(place, needed, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+    return place
 
 
 def _is_special(target: Path) -> bool:
@@ -124,9 +147,9 @@ def write_folder(target: Path, files: Mapping[str, bytes]) -> None:
     Raises:
         OSError: With the name of the target, which is unchanged.
     """
-    target = target.resolve()
-    temporary = _beside(target)
     with _errors_name(target):
+        target = _replaceable(target)
+        temporary = _beside(target)
         try:
             mode = _mode(target)
             temporary.mkdir(mode=0o777 if mode is None else 0o700)
@@ -233,11 +256,12 @@ def _modes_inside(folder: Path) -> dict[str, int]:
 
 def _write_synced(path: Path, content: bytes, *, mode: int | None) -> None:
     """Write and sync a new file; with a mode, nobody else can read it before it has that mode."""
-    path.touch(exist_ok=False, mode=0o666 if mode is None else 0o600)
-    with path.open("wb") as file:
+    private = 0o666 if mode is None else 0o600
+    # Exclusive creation follows no link; all else uses the descriptor, so that the name may change meanwhile.
+    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, private)) as file:
         file.write(content)
-        if mode is not None:
-            path.chmod(mode)
+        if mode is not None and hasattr(os, "fchmod"):
+            os.fchmod(file.fileno(), mode)
         file.flush()
         os.fsync(file.fileno())
 
