@@ -4,6 +4,7 @@ import io
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leapts.data import reader
 from leapts.data.reader import _header, _read_csv, _read_parquet, read_csv_text, read_table
 from leapts.errors import DataError
 from leapts.files import read_file
@@ -275,6 +277,17 @@ def test_a_parquet_file_of_too_many_columns_is_refused_before_it_is_read(monkeyp
     monkeypatch.setattr(pa.parquet, "read_table", lambda *_, **__: pytest.fail("the parser ran"))
     with pytest.raises(DataError, match=r"wide\.parquet has more than 3 columns"):
         _read_parquet(parquet_bytes(frame), "wide.parquet", "unique_id", max_columns=3)
+
+
+def test_a_parquet_file_that_expands_beyond_measure_is_refused_before_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    content = parquet_bytes(pd.DataFrame({"ds": np.zeros(1 << 20, np.int8)}))
+    assert len(_read_parquet(content, "a.parquet", "unique_id", max_columns=3)) == 1 << 20
+    monkeypatch.setattr(reader, "_ALWAYS_READ", 1 << 20)
+    monkeypatch.setattr(pa.parquet, "read_table", lambda *_, **__: pytest.fail("the parser ran"))
+    with pytest.raises(DataError, match=r"a\.parquet expands to 8,388,608 bytes"):
+        _read_parquet(content, "a.parquet", "unique_id", max_columns=3)
 
 
 def test_a_caller_may_allow_fewer_columns() -> None:

@@ -69,7 +69,7 @@ def test_where_nothing_can_be_written_the_old_stays(unit: str) -> None:
 
 def test_a_swap_that_fails_in_the_middle_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files.write_folder(tmp_path / "m", {"a": b"old"})
-    monkeypatch.setattr(files, "_swap_in_one_step", lambda *_: False)
+    monkeypatch.setattr(files, "_swap_atomically", lambda *_: False)
     rename = Path.rename
 
     def fail_once(path: Path, target: Path) -> Path:

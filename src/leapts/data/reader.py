@@ -40,6 +40,8 @@ FOREIGN_MAGIC = {
 NULL_SPELLINGS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_COLUMNS = 50_000  # the CSV parser takes about 5 kB for each column of the header, even if it is empty
+_MAX_PARQUET_RATIO = 1000  # of the size in memory to the size of the file
+_ALWAYS_READ = 1 << 30  # bytes in memory, whatever the ratio
 _BLOCK_PER_COLUMN = 256  # bytes parsed at a time for each column: a block takes memory for every one of them
 _BLOCK = pa.csv.ReadOptions().block_size  # bytes parsed at a time
 _MAX_BLOCK = (1 << 31) - 1
@@ -173,6 +175,9 @@ def _read_parquet(content: bytes, name: str, id_col: str, max_columns: int) -> T
     try:
         file = pa.parquet.ParquetFile(pa.BufferReader(content))
         _require_few_columns(file.metadata.num_columns, name, max_columns)
+        expanded = 8 * file.metadata.num_columns * file.metadata.num_rows
+        if expanded > max(_MAX_PARQUET_RATIO * len(content), _ALWAYS_READ):
+            raise DataError(f"{name} expands to {expanded:,} bytes, more than any table; inspect the file")
         _refuse_repeats(file.schema_arrow.names, name)
         # Series names repeat on every row: as a dictionary they take four bytes a row.
         dictionaries = [id_col] if id_col in file.schema_arrow.names else None
