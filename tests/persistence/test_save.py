@@ -1,7 +1,13 @@
 """A saved model is the model; a damaged folder is refused, never believed."""
 
 import hashlib
+import itertools
 import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +17,11 @@ import safetensors.torch
 import torch
 
 from leapts import LeapTS, ModelFileError
+from leapts.files import write_folder
 from leapts.persistence import save as folder
-from leapts.persistence import schema as contents
+from leapts.persistence import schema
 from leapts.persistence.save import CARD, CONFIG, WEIGHTS
-from leapts.persistence.schema import laid_out
+from leapts.persistence.schema import SCHEMA, to_json
 from tests.forecasting.frames import APART, JOINT, make_forecaster, make_frame
 
 CLUSTERED: dict[str, Any] = {"model": {"state": {"kind": "cde", "clusters": 2}, "hidden_size": 8}}
@@ -117,7 +124,7 @@ def test_damaged_weights_are_caught(saved: Path, place: int) -> None:
 def test_a_model_is_saved_only_if_it_can_be_loaded(
     length: int, is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents, "_MAX_USUAL_CONFIG", 10_000)
+    monkeypatch.setattr(schema, "_MAX_USUAL_CONFIG", 10_000)
     names = {f"{number:0{length}}": 40 for number in range(50)}
     model = make_forecaster(max_steps=1, input_size=4, h=2, **APART).fit(make_frame(names))
     if not is_kept:
@@ -151,7 +158,7 @@ def test_weights_of_another_model_are_caught(saved: Path, tmp_path: Path) -> Non
 def test_a_newer_schema_asks_for_an_upgrade(saved: Path) -> None:
     config = json.loads((saved / CONFIG).read_text())
     (saved / CONFIG).write_text(json.dumps({**config, "schema": 99}))
-    with pytest.raises(ModelFileError, match=r"written by a newer LeapTS \(schema 99, this one knows 2\); upgrade"):
+    with pytest.raises(ModelFileError, match=rf"newer LeapTS \(schema 99, this one knows {SCHEMA}\); upgrade"):
         LeapTS.load(saved)
 
 
@@ -185,23 +192,51 @@ def _forge(saved: Path, config: dict[str, Any]) -> None:
     config["weights_sha256"] = hashlib.sha256((saved / WEIGHTS).read_bytes()).hexdigest()
     del config["sha256"]
     config["sha256"] = folder._digest(config)
-    (saved / CONFIG).write_bytes(laid_out(config))
+    (saved / CONFIG).write_bytes(to_json(config))
 
 
-def test_a_timezone_that_is_none_is_refused(saved: Path) -> None:
+FORGED: dict[str, Any] = {
+    "data.timezone": "V2000000000",
+    "data.freq": "999999999999D",
+    "data.series": ["a", "b", "b"],
+    "data.another": 1,
+    "schema": True,
+    "params.alias": "unique_id",
+    "params.another": 1,
+    "model.h": "many",
+    "model.another": 1,
+    "training.max_steps": -1,
+    "report.steps": "many",
+}
+
+
+@pytest.mark.parametrize("field", FORGED)
+def test_a_forged_field_is_refused_in_plain_words(saved: Path, field: str) -> None:
     config = json.loads((saved / CONFIG).read_text())
-    config["data"]["zone"] = "V2000000000"
+    holder = config if "." not in field else config[field.partition(".")[0]]
+    holder[field.rpartition(".")[2]] = FORGED[field]
     _forge(saved, config)
-    with pytest.raises(ModelFileError, match="does not hold together as a model"):
+    with pytest.raises(ModelFileError) as refused:
         LeapTS.load(saved)
+    message = str(refused.value)
+    assert str(saved) in message
+    assert not any(
+        phrase in message.lower() for phrase in ("pydantic", "validation error", "input_value", "input should")
+    )
+    if field not in ("schema", "params.another"):
+        assert field.rpartition(".")[2] in message
 
 
-def test_numbers_that_no_fit_leaves_are_refused(saved: Path) -> None:
+@pytest.mark.parametrize(
+    ("tensor", "value"),
+    [("scaler.mean", torch.nan), ("tail.values", 1e300), ("tail.first", 2**63 - 1), ("scores.another", 1.0)],
+)
+def test_a_forged_tensor_is_refused_by_name(saved: Path, tensor: str, value: float) -> None:
     tensors = safetensors.torch.load_file(saved / WEIGHTS)
-    tensors["scaler.mean"][0] = torch.nan
+    tensors.setdefault(tensor, torch.zeros(1))[0] = value
     (saved / WEIGHTS).write_bytes(safetensors.torch.save(tensors))
     _forge(saved, json.loads((saved / CONFIG).read_text()))
-    with pytest.raises(ModelFileError, match=r"scaler\.mean holds something that is no number"):
+    with pytest.raises(ModelFileError, match=rf"{tensor}"):
         LeapTS.load(saved)
 
 
@@ -209,9 +244,89 @@ def test_what_is_wrong_is_told_in_two_hundred_characters(saved: Path, monkeypatc
     def fail(*_: object) -> None:
         raise ValueError(f"much\n  to {'say' * 100}")
 
-    monkeypatch.setattr(folder, "require_numbers", fail)
-    with pytest.raises(ModelFileError, match="does not hold together as a model") as error:
+    monkeypatch.setattr(folder, "require_tensors", fail)
+    with pytest.raises(ModelFileError, match="is not a valid model folder") as error:
         LeapTS.load(saved)
     why = str(error.value).partition(" (")[2].partition(")")[0]
     assert why.startswith("much to say")
     assert len(why) == 200
+
+
+def test_a_folder_that_is_replaced_while_it_is_loaded_is_one_of_the_two(tmp_path: Path) -> None:
+    versions = [make_forecaster(random_seed=seed, max_steps=1, **APART).fit(make_frame()) for seed in (1, 2)]
+    contents = []
+    for number, version in enumerate(versions):
+        version.save(tmp_path / str(number))
+        contents.append({file.name: file.read_bytes() for file in (tmp_path / str(number)).iterdir()})
+    versions[0].save(tmp_path / "model")
+    is_done = threading.Event()
+
+    def replace() -> None:
+        for number in itertools.count(1):
+            write_folder(tmp_path / "model", contents[number % 2])
+            if is_done.is_set():
+                return
+
+    writer = threading.Thread(target=replace)
+    writer.start()
+    try:
+        seeds = {LeapTS.load(tmp_path / "model").random_seed for _ in range(30)}
+    finally:
+        is_done.set()
+        writer.join()
+    assert seeds <= {1, 2}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "model"]
+
+
+def test_a_loaded_model_does_not_read_its_folder_again(model: LeapTS, saved: Path) -> None:
+    loaded = LeapTS.load(saved)
+    shutil.rmtree(saved)
+    pd.testing.assert_frame_equal(loaded.predict(level=[80]), model.predict(level=[80]))
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[Callable[[], None]]:
+    """Continue as a user without privileges; tests that are run by such a user do so anyway."""
+    before = os.geteuid()
+    yield lambda: os.seteuid(65534) if before == 0 else None
+    os.seteuid(before)
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that every user may write to."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o777)
+        yield Path(place)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_a_read_only_model_is_loaded_and_not_replaced(
+    model: LeapTS, shared: Path, as_nobody: Callable[[], None]
+) -> None:
+    path = shared / "model"
+    model.save(path)
+    before = {file.name: file.read_bytes() for file in path.iterdir()}
+    for entry in (*path.iterdir(), path):
+        entry.chmod(0o555 if entry.is_dir() else 0o444)
+    LeapTS.load(path)  # imports what loading needs, which other users may not read
+    as_nobody()
+    pd.testing.assert_frame_equal(LeapTS.load(path).predict(), model.predict())
+    with pytest.raises(ModelFileError, match=r"model cannot be written \(Permission denied\)"):
+        folder.require_place(path)
+    with pytest.raises(ModelFileError, match=r"model cannot be written \(Permission denied\)"):
+        model.save(path)
+    assert {file.name: file.read_bytes() for file in path.iterdir()} == before
+    assert [entry.name for entry in shared.iterdir()] == ["model"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs files of two users")
+@pytest.mark.parametrize("private", ["model", ".", "model/config.json", "model/model.safetensors"])
+def test_a_model_that_may_not_be_read_is_refused_by_name(
+    model: LeapTS, shared: Path, private: str, as_nobody: Callable[[], None]
+) -> None:
+    model.save(shared / "model")
+    (shared / private).chmod(0)
+    as_nobody()
+    with pytest.raises(ModelFileError, match=r"model.*(may not be read|cannot be read)"):
+        LeapTS.load(shared / "model")

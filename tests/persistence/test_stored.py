@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from leapts import LeapTS
-from leapts.persistence.save import CONFIG, SCHEMA
+from leapts.persistence.save import CONFIG
+from leapts.persistence.schema import SCHEMA
 
 STORED = Path(__file__).parent / "stored"
 FOLDERS = sorted(path for path in STORED.glob("schema-*") if path.is_dir())

@@ -1,97 +1,105 @@
-"""A model as a folder: `config.json`, `model.safetensors`, and a card for people. No pickle.
+"""Save and load a model folder: `config.json`, `model.safetensors`, and a model card. No pickle.
 
-The configuration carries a digest of the weights and one of itself, so that a damaged or mixed folder is refused rather
-than believed. The folder is put in place in one move.
+The configuration holds a digest of the weights and one of itself, so that damaged or mixed folders are refused.
+Folders are written atomically.
 """
 
 import hashlib
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import safetensors.torch
 import torch
+from pydantic import ValidationError
 from safetensors import SafetensorError
 from torch import Tensor
 
-from leapts.config import ModelConfig, TrainingConfig
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.errors import LeapTSError, ModelFileError
-from leapts.files import write_folder
+from leapts.files import try_writing, write_folder
 from leapts.forecasting.auto_config import AutoConfig
 from leapts.forecasting.intervals import ConformalScores
 from leapts.forecasting.predictor import Predictor
-from leapts.messages import quoted
+from leapts.messages import explain, quoted
 from leapts.model.build import build_model
 from leapts.persistence.model_card import model_card
 from leapts.persistence.schema import (
-    Contents,
-    laid_out,
+    SCHEMA,
+    DataFields,
+    FolderConfig,
     max_config_bytes,
     parse,
     regular_file,
-    require_numbers,
-    require_shapes,
+    require_tensors,
+    to_json,
     with_current_names,
 )
 from leapts.registration import missing_kind
-from leapts.training.early_stopping import TrainingReport
 
-SCHEMA = 2
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+_MAX_READS = 20  # of a folder that is replaced while it is read
 
 
-def save(fitted: Predictor, params: dict[str, Any], path: Path) -> None:
-    """Write a fitted model, instead of the model that may be there.
+def save(predictor: Predictor, params: dict[str, Any], path: Path) -> None:
+    """Write a model folder, or replace one.
 
     Raises:
-        ModelFileError: When something else than a model is in the way, or the folder above is missing.
+        ModelFileError: When the target is no model folder, cannot be written, or the model could not be loaded again.
     """
     require_place(path)
-    weights = safetensors.torch.save({name: value.contiguous() for name, value in _tensors(fitted).items()})
-    tail = fitted.tail
-    config = {
-        "schema": SCHEMA,
-        "params": params,
-        "model": fitted.config.model_dump(mode="json"),
-        "training": fitted.training.model_dump(mode="json"),
-        "clusters": fitted.clusters,
-        "pad_short": fitted.pad_short,
-        "data": {
-            "series": list(tail.series),
-            "freq": tail.freq,
-            "zone": tail.timezone,
-            "style": asdict(tail.style),
-            "stamps": str(tail.first.dtype),
-        },
-        "report": fitted.report.to_dict(),
-        "auto_config": [asdict(one) for one in fitted.auto_config],
-        "weights_sha256": hashlib.sha256(weights).hexdigest(),
-    }
+    weights = safetensors.torch.save({name: value.contiguous() for name, value in _tensors(predictor).items()})
+    tail = predictor.tail
+    try:
+        contents = FolderConfig(
+            schema_version=SCHEMA,
+            params=params,
+            model=predictor.config,
+            training=predictor.training,
+            clusters=predictor.clusters,
+            pad_short=predictor.pad_short,
+            data=DataFields(
+                series=tail.series,
+                freq=tail.freq,
+                timezone=tail.timezone,
+                style=tail.style,
+                timestamp_type=str(tail.first.dtype),
+            ),
+            report=predictor.report,
+            auto_config=tuple(predictor.auto_config),
+            weights_sha256=hashlib.sha256(weights).hexdigest(),
+        )
+    except ValidationError as error:
+        raise ModelFileError(f"the model cannot be saved ({explain(error)})") from None
+    config = contents.model_dump(mode="json", by_alias=True)
     config["sha256"] = _digest(config)
-    content = laid_out(config)
+    content = to_json(config)
     if len(content) > max_config_bytes(len(weights)):
         longest = max(map(str, tail.series), key=len)
         raise ModelFileError(
             f"the names of the {len(tail)} series are too long to be kept (the longest, {quoted(longest)}, has "
-            f"{len(longest):,} characters); give them shorter ones, and fit again"
+            f"{len(longest):,} characters); shorten them"
         )
-    write_folder(path, {CONFIG: content, WEIGHTS: weights, CARD: model_card(fitted).encode()})
+    write_folder(path, {CONFIG: content, WEIGHTS: weights, CARD: model_card(predictor).encode()})
 
 
 def require_place(path: Path) -> None:
-    """Refuse a path no model can be written to, so that one need not train first to find out.
+    """Check that a model folder can be written, before the fit.
 
     Raises:
-        ModelFileError: When something else than a model is in the way, or the folder above is missing.
+        ModelFileError: When the target is no model folder, or cannot be written.
     """
-    if path.exists() and not _is_model(path) and not _is_empty(path):
-        raise ModelFileError(f"{path} exists and is not a model folder; choose another name, or remove it")
-    if not path.parent.is_dir():
-        raise ModelFileError(f"the folder {path.parent} does not exist; make it first")
+    try:
+        if path.exists() and not _is_model(path) and not _is_empty(path):
+            raise ModelFileError(f"{path} exists and is not a model folder; choose another name, or remove it")
+        if not path.parent.is_dir():
+            raise ModelFileError(f"the folder {path.parent} does not exist; make it first")
+        try_writing(path)
+    except ModelFileError:
+        raise
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be written ({error.strerror}); choose another folder") from error
 
 
 def _is_empty(path: Path) -> bool:
@@ -99,7 +107,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def _is_model(path: Path) -> bool:
-    """Whether a folder is one of ours through and through, so that replacing it can lose nothing else."""
+    """Whether a folder holds a model and nothing else, so that replacing it loses nothing."""
     try:
         names = {file.name for file in path.iterdir()}
         config = json.loads((path / CONFIG).read_bytes())
@@ -109,88 +117,106 @@ def _is_model(path: Path) -> bool:
 
 
 def load(path: Path) -> tuple[Predictor, dict[str, Any]]:
-    """Read a fitted model and the options it was made with.
+    """Read a fitted model and the options of its estimator.
 
     Raises:
-        ModelFileError: Naming the file and what is wrong with it.
+        ModelFileError: With the file and what is wrong.
     """
-    config = _read_config(path)
-    weights = regular_file(path / WEIGHTS)
-    if hashlib.sha256(weights).hexdigest() != config.get("weights_sha256"):
-        raise ModelFileError(f"{path / WEIGHTS} is damaged, or belongs to another model; copy the folder again")
+    config, weights = _read(path)
     try:
-        contents = Contents.model_validate_json(laid_out(with_current_names(config)))
-        return _fitted(contents, safetensors.torch.load(weights)), contents.params
+        current, tensors = with_current_names(config, safetensors.torch.load(weights))
+        contents = FolderConfig.model_validate_json(to_json(current))
+        return _predictor(contents, tensors), contents.params
     except (SafetensorError, LeapTSError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
         if missing := missing_kind(config.get("model")):
             raise ModelFileError(f"{path}: {missing}") from error
-        why = " ".join(str(error).split())[:200]
-        raise ModelFileError(f"{path} does not hold together as a model ({why}); fit or copy it again") from error
+        why = explain(error) if isinstance(error, ValidationError) else str(error)
+        why = " ".join(why.split())[:200]
+        raise ModelFileError(f"{path} is not a valid model folder ({why}); fit or copy it again") from error
 
 
-def _read_config(path: Path) -> dict[str, Any]:
-    if not path.is_dir():
-        what = "is not a folder" if path.exists() else "does not exist"
-        raise ModelFileError(f"{path} {what}; give the folder that a fit wrote")
+def _read(path: Path) -> tuple[dict[str, Any], bytes]:
+    """Read both files of one version of a folder, which may be replaced meanwhile."""
+    for attempt in range(1, _MAX_READS + 1):
+        before = _identity(path)
+        try:
+            return _read_once(path)
+        except ModelFileError:
+            if _identity(path) == before or attempt == _MAX_READS:
+                raise
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _read_once(path: Path) -> tuple[dict[str, Any], bytes]:
+    try:
+        if not path.is_dir():
+            problem = "is not a folder" if path.exists() else "does not exist"
+            raise ModelFileError(f"{path} {problem}; give the folder that a fit wrote")
+        size = (path / WEIGHTS).stat().st_size if (path / WEIGHTS).is_file() else 0
+    except PermissionError as error:
+        raise ModelFileError(f"{path} may not be read by this user; change its permissions") from error
     file = path / CONFIG
-    weights = path / WEIGHTS
-    content = regular_file(file, max_config_bytes(weights.stat().st_size if weights.is_file() else 0))
+    content = regular_file(file, max_config_bytes(size))
     config = parse(content, file)
-    if config["schema"] > SCHEMA:
-        raise ModelFileError(
-            f"{path} was written by a newer LeapTS (schema {config['schema']}, this one knows {SCHEMA}); upgrade leapts"
-        )
-    # Values that are the same but laid out otherwise, or given twice, are damage too.
-    is_whole = laid_out(config) == content
-    if config.pop("sha256", None) != _digest(config) or not is_whole:
+    # Equal values in another layout, or repeated keys, are damage too.
+    is_unchanged = to_json(config) == content
+    if config.pop("sha256", None) != _digest(config) or not is_unchanged:
         raise ModelFileError(f"{file} is damaged, or was changed by hand; copy the folder again")
-    return config
+    weights = regular_file(path / WEIGHTS)
+    if hashlib.sha256(weights).hexdigest() != config.get("weights_sha256"):
+        raise ModelFileError(f"{path / WEIGHTS} is damaged, or belongs to another model; copy the folder again")
+    return config, weights
 
 
 def _digest(config: dict[str, Any]) -> str:
-    """Of the configuration without its own digest, however it is laid out."""
+    """Hash a configuration without its own digest."""
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
-def _tensors(fitted: Predictor) -> dict[str, Tensor]:
-    tensors = {f"model.{name}": value for name, value in fitted.model.state_dict().items()}
-    tensors |= {"scaler.mean": fitted.scaler.mean, "scaler.deviation": fitted.scaler.std}
-    tensors |= {"tail.values": fitted.tail.values, "tail.offsets": fitted.tail.offsets}
-    tensors["tail.first"] = torch.from_numpy(fitted.tail.first.astype("int64"))
-    if fitted.tail.start_offsets is not None:
-        tensors["tail.skipped"] = torch.from_numpy(fitted.tail.start_offsets)
-    if fitted.scores is not None:
-        tensors |= {f"scores.{name}": value for name, value in fitted.scores.to_tensors().items()}
+def _tensors(predictor: Predictor) -> dict[str, Tensor]:
+    tensors = {f"model.{name}": value for name, value in predictor.model.state_dict().items()}
+    tensors |= {"scaler.mean": predictor.scaler.mean, "scaler.std": predictor.scaler.std}
+    tensors |= {"tail.values": predictor.tail.values, "tail.offsets": predictor.tail.offsets}
+    tensors["tail.first"] = torch.from_numpy(predictor.tail.first.astype("int64"))
+    if predictor.tail.start_offsets is not None:
+        tensors["tail.start_offsets"] = torch.from_numpy(predictor.tail.start_offsets)
+    if predictor.scores is not None:
+        tensors |= {f"scores.{name}": value for name, value in predictor.scores.to_tensors().items()}
     return tensors
 
 
-def _fitted(contents: Contents, tensors: dict[str, Tensor]) -> Predictor:
-    config, data, clusters = ModelConfig(**contents.model), contents.data, contents.clusters
-    require_shapes(tensors, config, contents)
-    require_numbers(tensors, config.input_size)
-    model = build_model(config, seed=0, clusters=clusters).float()
+def _predictor(contents: FolderConfig, tensors: dict[str, Tensor]) -> Predictor:
+    require_tensors(tensors, contents)
+    data = contents.data
+    model = build_model(contents.model, seed=0, clusters=contents.clusters).float()
     model.load_state_dict(_under("model.", tensors))
-    scores = _under("scores.", tensors)
-    first: np.ndarray[Any, Any] = tensors["tail.first"].numpy()
-    skipped = tensors.get("tail.skipped")
+    scores, start_offsets = _under("scores.", tensors), tensors.get("tail.start_offsets")
     return Predictor(
-        config=config,
-        training=TrainingConfig(**contents.training),
+        config=contents.model,
+        training=contents.training,
         model=model,
-        clusters=clusters,
-        scaler=Scaler(tensors["scaler.mean"], tensors["scaler.deviation"]),
+        clusters=contents.clusters,
+        scaler=Scaler(tensors["scaler.mean"], tensors["scaler.std"]),
         tail=Panel(
             values=tensors["tail.values"],
             offsets=tensors["tail.offsets"],
             series=data.series,
-            first=first.astype(data.stamps),
+            first=tensors["tail.first"].numpy().astype(data.timestamp_type),
             freq=data.freq,
-            timezone=data.zone,
+            timezone=data.timezone,
             style=data.style,
-            start_offsets=None if skipped is None else skipped.numpy(),
+            start_offsets=None if start_offsets is None else start_offsets.numpy(),
         ),
         pad_short=contents.pad_short,
-        report=TrainingReport.from_dict(contents.report),
+        report=contents.report,
         auto_config=AutoConfig(contents.auto_config),
         scores=ConformalScores.from_tensors(scores) if scores else None,
     )

@@ -1,83 +1,158 @@
-"""What a model folder must hold before any of it is believed.
+"""Validate a model folder before anything is built from it.
 
-The digests in a folder tell damage, not intent: whoever forges one can make them fit. So sizes are looked at before
-anything is read, types before anything is built, and the shapes of all tensors before memory is taken for them.
+The digests of a folder detect damage, not tampering: whoever forges a folder can compute them. So the size of a file is
+checked before it is read, every field of `config.json` before a model is built, and every tensor before it is used.
 """
 
 import json
+import re
 import stat
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-import pandas as pd
+import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from torch import Tensor
 
-from leapts.config import ModelConfig
-from leapts.data.frequency import parse_frequency
+from leapts.config import ModelConfig, TrainingConfig
+from leapts.data.frequency import MAX_DATE, MIN_DATE, parse_frequency, timestamps_at
 from leapts.data.panel import FrameStyle
 from leapts.data.timezone import is_timezone
+from leapts.data.validation import MAX_VALUE
 from leapts.errors import ModelFileError
 from leapts.forecasting.auto_config import AutoOption
-from leapts.messages import quoted
+from leapts.messages import explain, quoted
 from leapts.model.build import build_model
+from leapts.training.early_stopping import TrainingReport
 
-_MAX_USUAL_CONFIG = 1 << 22
-_NAMES_TO_NUMBERS = 16  # a series has at least 40 bytes among the weights, and so 640 for its name
+SCHEMA = 3
+_MAX_USUAL_CONFIG = 1 << 22  # bytes
+_NAME_BYTES_PER_WEIGHT_BYTE = 16  # a series has at least 40 bytes of weights, so 640 for its name
 _MAX_HEADER = 1 << 20
-_MAX_WEIGHT = 1e9  # products of a few such weights still fit single precision
-_FARTHEST_START = 1_000_000  # steps from the first stamp of a fit's data to the look-back: of days, some 2,700 years
+_MAX_WEIGHT = 1e9  # products of a few such weights are within single precision
+_MAX_START_OFFSET = 1_000_000  # steps from the first timestamp of the data to the input of a forecast
+_TIME_TYPE = r"u?int(8|16|32|64)|date32\[day\]|date64\[ms\]|timestamp\[(s|ms|us|ns|day)\]"
 
-_Names = Annotated[tuple[str, ...], Field(min_length=1)] | Annotated[tuple[int, ...], Field(min_length=1)]
+Integer = Annotated[int, Field(ge=-(2**63), lt=2**64)]
+Text = Annotated[str, Field(min_length=1)]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class _Fields(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", populate_by_name=True)
+
+
+def _fields_of(kind: type) -> BeforeValidator:
+    """Validate a table as a dataclass, and refuse fields that it does not have."""
+
+    def validate(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        unknown = sorted(value.keys() - {one.name for one in fields(kind)})
+        if unknown:
+            raise ValueError(f"has an unknown field {quoted(unknown[0])}")
+        try:
+            return TypeAdapter(kind).validate_json(json.dumps(value), strict=True)
+        except ValidationError as error:
+            raise ValueError(explain(error)) from None
+
+    return BeforeValidator(validate)
+
+
+class DataFields(_Fields):
+    """The data of a fit: names, frequency, timezone and style of the frame."""
+
+    series: Annotated[tuple[Text, ...], Field(min_length=1)] | Annotated[tuple[Integer, ...], Field(min_length=1)]
+    freq: str | int
+    timezone: str | None
+    style: Annotated[FrameStyle, _fields_of(FrameStyle)]
+    timestamp_type: Literal["int64", "datetime64[us]"]
+
+    @field_validator("series")
+    @classmethod
+    def _differ(cls, names: tuple[str | int, ...]) -> tuple[str | int, ...]:
+        if len(set(names)) < len(names):
+            raise ValueError("a name is repeated")
+        return names
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_known(cls, timezone: str | None) -> str | None:
+        if timezone is not None and not is_timezone(timezone):
+            raise ValueError("this computer does not know this timezone")
+        return timezone
+
+    @field_validator("style")
+    @classmethod
+    def _has_columns(cls, style: FrameStyle) -> FrameStyle:
+        columns = {style.id_col, style.time_col, style.target_col}
+        if len(columns - {""}) < 3:
+            raise ValueError("needs three different column names")
+        if not re.fullmatch(_TIME_TYPE, style.time_type):
+            raise ValueError(f"has no such time_type as {quoted(style.time_type)}")
+        return style
+
+    @model_validator(mode="after")
+    def _has_frequency_of_timestamps(self) -> Self:
+        if (parse_frequency(self.freq).clock == "steps") != (self.timestamp_type == "int64"):
+            raise ValueError(f"freq={quoted(self.freq)} does not fit timestamps of type {self.timestamp_type}")
+        return self
+
+
+class FolderConfig(_Fields):
+    """All fields of `config.json`; `params` are validated by the estimator."""
+
+    schema_version: Annotated[int, Field(ge=1, le=SCHEMA, alias="schema")]
+    params: dict[str, Any]
+    model: ModelConfig
+    training: TrainingConfig
+    clusters: tuple[int, ...] | None
+    pad_short: bool
+    data: DataFields
+    report: Annotated[TrainingReport, _fields_of(TrainingReport)]
+    auto_config: tuple[Annotated[AutoOption, _fields_of(AutoOption)], ...]
+    weights_sha256: Digest
+
+    @model_validator(mode="after")
+    def _has_series_of_model(self) -> Self:
+        if self.model.n_series not in (None, len(self.data.series)):
+            raise ValueError(f"model.n_series={self.model.n_series}: there are {len(self.data.series)} series")
+        return self
 
 
 def max_config_bytes(weights: int) -> int:
-    """How long a configuration may be beside so many bytes of weights: what it says of the model, and all names."""
-    return _MAX_USUAL_CONFIG + _NAMES_TO_NUMBERS * weights
+    """Limit the size of `config.json` by the size of the weights, which grow with the number of series."""
+    return _MAX_USUAL_CONFIG + _NAME_BYTES_PER_WEIGHT_BYTE * weights
 
 
-class DataPart(BaseModel):
-    """What `config.json` says of the data."""
+def regular_file(path: Path, limit: int | None = None) -> bytes:
+    """Read a regular file of limited size; pipes and devices may never end.
 
-    model_config = ConfigDict(strict=True, frozen=True)
-
-    series: _Names
-    freq: str | int
-    zone: str | None
-    style: FrameStyle
-    stamps: Literal["int64", "datetime64[us]"]
-
-
-class Contents(BaseModel):
-    """The parts of `config.json` that have no options of their own to check them."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
-
-    params: dict[str, Any]
-    model: dict[str, Any]
-    training: dict[str, Any]
-    clusters: tuple[int, ...] | None
-    pad_short: bool
-    data: DataPart
-    report: dict[str, Any]
-    auto_config: tuple[AutoOption, ...]
-    weights_sha256: str
-
-
-def regular_file(path: Path, most: int | None = None) -> bytes:
-    """All of an ordinary file: a pipe or a device would keep its reader waiting, or never end.
+    Args:
+        path: The file.
+        limit: The maximum number of bytes; by default the size that a safetensors header announces.
 
     Raises:
-        ModelFileError: When it is no such file, too long, or cannot be read.
+        ModelFileError: When it is no regular file, too long, or cannot be read.
     """
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             raise ModelFileError(f"{path} is not an ordinary file; give the folder that a fit wrote")
         with path.open("rb") as file:
-            limit = _announced_size(file.read(8), file.read(_MAX_HEADER)) if most is None else most
+            limit = _announced_size(file.read(8), file.read(_MAX_HEADER)) if limit is None else limit
             if found.st_size > limit:
                 raise ModelFileError(f"{path} is damaged: longer than such a file can be; copy the folder again")
             file.seek(0)
@@ -90,7 +165,7 @@ def regular_file(path: Path, most: int | None = None) -> bytes:
 
 
 def _announced_size(length: bytes, header: bytes) -> int:
-    """How long a safetensors file says it is; of nonsense, no more is read than it takes to tell."""
+    """Size of a safetensors file by its header; of an invalid file, enough to see that."""
     size = int.from_bytes(length, "little")
     try:
         entries = json.loads(header[:size]) if size <= _MAX_HEADER else {}
@@ -101,89 +176,104 @@ def _announced_size(length: bytes, header: bytes) -> int:
 
 
 def parse(content: bytes, file: Path) -> dict[str, Any]:
-    """The values of a configuration.
+    """Parse `config.json`, up to its schema version.
 
     Raises:
-        ModelFileError: When the content is something else.
+        ModelFileError: When it is no JSON, has no schema version, or a newer one.
     """
     try:
-        # Told to be UTF-8, the parser does not guess, and loads no decoder for what it guessed.
+        # Decoded first: given bytes, the parser guesses the encoding and imports a decoder for it.
         config: Any = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{file} is not JSON ({error}); copy the folder again") from error
-    if not isinstance(config, dict) or not isinstance(config.get("schema"), int):
+    version = config.get("schema") if isinstance(config, dict) else None
+    if type(version) is not int or version < 1:
         raise ModelFileError(f"{file} is not a LeapTS configuration; give the folder that a fit wrote")
-    return config
+    if version > SCHEMA:
+        raise ModelFileError(
+            f"{file.parent} was written by a newer LeapTS (schema {version}, this one knows {SCHEMA}); upgrade leapts"
+        )
+    return dict(config)
 
 
-def laid_out(config: Mapping[str, Any]) -> bytes:
-    """The one way a configuration is written."""
+def to_json(config: Mapping[str, Any]) -> bytes:
+    """Encode a configuration in the only layout that is accepted."""
     return json.dumps(config, indent=1, ensure_ascii=False).encode()
 
 
 _RENAMED_OPTIONS = {"variate_identity": "series_embedding", "teachers": "distill_from"}
+_RENAMED_DATA = {"zone": "timezone", "stamps": "timestamp_type"}
+_RENAMED_TENSORS = {"scaler.deviation": "scaler.std", "tail.skipped": "tail.start_offsets"}
 
 
-def with_current_names(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration with the options that have been renamed since it was written under their current names."""
-
-    def renamed(options: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        return None if options is None else {_RENAMED_OPTIONS.get(name, name): value for name, value in options.items()}
-
-    params = {**config["params"], **{part: renamed(config["params"].get(part)) for part in ("model", "training")}}
-    parts = {part: renamed(config[part]) for part in ("model", "training")}
-    picks = [{"option": one["name"], "value": one["value"], "reason": one["reason"]} for one in config.get("picks", ())]
-    return {"auto_config": picks, **config, **parts, "params": params}
-
-
-def require_shapes(tensors: Mapping[str, Tensor], config: ModelConfig, contents: Contents) -> None:
-    """Refuse tensors that are not exactly those of the model, its data and its scores.
-
-    Raises:
-        ValueError: Naming the tensor.
-    """
-    series = len(contents.data.series)
-    parse_frequency(contents.data.freq)
-    zone = contents.data.zone
-    if zone is not None:
-        if not is_timezone(zone):
-            raise ValueError(f"this computer knows no time zone {quoted(zone)}")
-        pd.Timestamp(0, tz="UTC").tz_convert(zone)
-    with torch.device("meta"):
-        model = build_model(config, seed=0, clusters=contents.clusters)
-    shapes = {f"model.{name}": (value.shape, torch.float32) for name, value in model.state_dict().items()}
-    shapes |= {name: (torch.Size([series]), torch.float64) for name in ("scaler.mean", "scaler.deviation")}
-    shapes |= {
-        "tail.first": (torch.Size([series]), torch.int64),
-        "tail.offsets": (torch.Size([series + 1]), torch.int64),
-    }
-    if "tail.skipped" in tensors:
-        shapes["tail.skipped"] = (torch.Size([series]), torch.int64)
-    shapes["tail.values"] = (torch.Size([tensors["tail.values"].numel()]), torch.float64)
-    others = {name for name in tensors if not name.startswith("scores.")}
-    if others != shapes.keys():
-        raise ValueError(f"{sorted(others ^ shapes.keys())[0]} is missing, or too much")
-    for name, (shape, dtype) in shapes.items():
-        if (tensors[name].shape, tensors[name].dtype) != (shape, dtype):
-            raise ValueError(f"{name} is {tensors[name].dtype} of shape {list(tensors[name].shape)}")
+def with_current_names(config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
+    """Rename fields and tensors of a folder that was saved with schema 1 or 2."""
+    if config["schema"] == SCHEMA:
+        return config, dict(tensors)
+    params, options = config["params"], ("model", "training")
+    current = {name: value for name, value in config.items() if name != "picks"}
+    current |= {name: _renamed(config[name], _RENAMED_OPTIONS) for name in options}
+    current["params"] = {**params, **{name: _renamed(params.get(name), _RENAMED_OPTIONS) for name in options}}
+    current["data"] = _renamed(config["data"], _RENAMED_DATA)
+    current["auto_config"] = [_renamed(one, {"name": "option"}) for one in config["picks"]]
+    return current, {_RENAMED_TENSORS.get(name, name): value for name, value in tensors.items()}
 
 
-def require_numbers(tensors: Mapping[str, Tensor], lookback: int) -> None:
-    """Refuse values no fit leaves behind.
+def _renamed(values: Any, names: Mapping[str, str]) -> Any:
+    return {names.get(name, name): value for name, value in values.items()} if isinstance(values, dict) else values
+
+
+def require_tensors(tensors: Mapping[str, Tensor], config: FolderConfig) -> None:
+    """Refuse tensors that are not those of the model, its data and its calibration.
 
     Raises:
-        ValueError: Naming the tensor.
+        ValueError: With the tensor.
     """
+    _require_shapes(tensors, config)
+    series, h = len(config.data.series), config.model.h
+    limits = {"scaler.mean": MAX_VALUE, "scaler.std": 2 * MAX_VALUE, "tail.values": MAX_VALUE}
     for name, value in tensors.items():
-        limit = _MAX_WEIGHT if name.startswith("model.") else torch.inf
-        if value.is_floating_point() and not name.startswith("scores.") and not bool((value.abs() < limit).all()):
-            raise ValueError(f"{name} holds something that is no number, or far too large")
-    lengths = tensors["tail.offsets"].diff()
-    reaches = (int(tensors["tail.offsets"][0]), int(tensors["tail.offsets"][-1])) == (0, len(tensors["tail.values"]))
-    if not reaches or int(lengths.min()) < 1 or int(lengths.max()) > lookback:
-        raise ValueError("tail.offsets do not part the values into series")
-    skipped = tensors.get("tail.skipped", lengths.new_zeros(1))
-    if not bool(((skipped >= 0) & (skipped <= _FARTHEST_START)).all()):
-        raise ValueError("tail.skipped does not count steps")
-    if not bool((tensors["scaler.deviation"] > 0).all()):
-        raise ValueError("scaler.deviation is not above zero everywhere")
+        limit = limits.get(name, _MAX_WEIGHT if name.startswith("model.") else torch.inf)
+        if value.is_floating_point() and name != "scores.scores" and not bool((value.abs() <= limit).all()):
+            raise ValueError(f"{name} holds values that are missing or too large")
+    if not bool((tensors["scaler.std"] > 0).all()):
+        raise ValueError("scaler.std is not positive")
+    offsets, values = tensors["tail.offsets"], tensors["tail.values"]
+    lengths = offsets.diff()
+    is_split = (int(offsets[0]), int(offsets[-1])) == (0, len(values))
+    if not is_split or int(lengths.min()) < 1 or int(lengths.max()) > config.model.input_size:
+        raise ValueError("tail.offsets do not split the values into series")
+    steps = tensors.get("tail.start_offsets", lengths.new_zeros(series))
+    if not bool(((steps >= 0) & (steps <= _MAX_START_OFFSET)).all()):
+        raise ValueError("tail.start_offsets are not steps")
+    first = tensors["tail.first"].numpy().astype(config.data.timestamp_type)
+    if first.dtype.kind == "M" and not bool(((first >= MIN_DATE) & (first <= MAX_DATE)).all()):
+        raise ValueError("tail.first holds timestamps outside of years 1 to 9999")
+    furthest = np.full(series, int(steps.max()) + int(lengths.max()) + h)
+    timestamps_at(first, furthest, config.data.freq, config.data.timezone)  # refuses timestamps that do not fit
+
+
+def _require_shapes(tensors: Mapping[str, Tensor], config: FolderConfig) -> None:
+    series, h = len(config.data.series), config.model.h
+    with torch.device("meta"):
+        model = build_model(config.model, seed=0, clusters=config.clusters)
+    expected: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
+        **{f"model.{name}": (tuple(value.shape), torch.float32) for name, value in model.state_dict().items()},
+        "scaler.mean": ((series,), torch.float64),
+        "scaler.std": ((series,), torch.float64),
+        "tail.first": ((series,), torch.int64),
+        "tail.offsets": ((series + 1,), torch.int64),
+        "tail.values": ((-1,), torch.float64),
+    }
+    if "tail.start_offsets" in tensors:
+        expected["tail.start_offsets"] = ((series,), torch.int64)
+    if "scores.scores" in tensors or "scores.counts" in tensors:
+        rows = (-1, -1) if tensors["scores.scores"].dim() == 3 else (-1,)  # schema 1 has a dimension for groups
+        expected |= {"scores.scores": ((*rows, h), torch.float32), "scores.counts": ((-1,), torch.int64)}
+    if tensors.keys() != expected.keys():
+        raise ValueError(f"{sorted(tensors.keys() ^ expected.keys())[0]} is missing, or unknown")
+    for name, (shape, dtype) in expected.items():
+        found = tensors[name]
+        fits = len(shape) == found.dim() and all(a in (-1, b) for a, b in zip(shape, found.shape, strict=True))
+        if not fits or found.dtype != dtype:
+            raise ValueError(f"{name} is {found.dtype} of shape {list(found.shape)}")
