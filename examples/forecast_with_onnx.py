@@ -40,12 +40,12 @@ class OnnxForecaster:
         options.intra_op_num_threads = 1
         self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         self.about: dict[str, Any] = json.loads(self.session.get_modelmeta().custom_metadata_map["leapts"])
-        statistics = zip(self.about["mean"], self.about["deviation"], strict=True)
+        statistics = zip(self.about["mean"], self.about["std"], strict=True)
         self.scaling = dict(zip(map(str, self.about["series"]), statistics, strict=True))
 
     def forecast(self, history: dict[str, Numbers]) -> Forecast:
         """Forecast what follows each series: its last values in, the next ones out."""
-        if self.about["joint"]:
+        if self.about["is_multivariate"]:
             # A model that forecasts its series together takes exactly those, in its own order.
             history = {str(name): history[str(name)] for name in self.about["series"]}
         lookback: int = self.about["input_size"]
@@ -55,7 +55,7 @@ class OnnxForecaster:
         scaling = np.array([self.scaling.get(name) or own_scaling(values) for name, values in history.items()])
         mean, deviation = scaling[:, :1], scaling[:, 1:]
         windows = (np.stack([values[-lookback:] for values in history.values()]) - mean) / deviation
-        shape = (1, -1, lookback) if self.about["joint"] else (-1, 1, lookback)
+        shape = (1, -1, lookback) if self.about["is_multivariate"] else (-1, 1, lookback)
         outputs = self.session.run(None, {"history": windows.astype(np.float32).reshape(shape)})
         forecast, *schedule = (output.reshape(len(history), -1) for output in outputs)
         # A model without a scheduling branch takes no leaps.

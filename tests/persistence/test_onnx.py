@@ -143,7 +143,7 @@ def test_the_files_carry_what_standardising_needs(joint: LeapTS, onnx_file: Path
     assert json.loads(in_onnx) == json.loads(in_program[METADATA])
     about = json.loads(in_onnx)
     assert about["mean"] == joint.fitted_.scaler.mean.tolist()
-    assert about["deviation"] == joint.fitted_.scaler.std.tolist()
+    assert about["std"] == joint.fitted_.scaler.std.tolist()
     assert (about["series"], about["h"], about["input_size"]) == (["a", "b", "c"], H, LOOKBACK)
     assert about["scales"] == ["short", "mid", "long"]
 

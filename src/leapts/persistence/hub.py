@@ -1,7 +1,4 @@
-"""`LeapTS` in the form the Hugging Face Hub knows: `from leapts.persistence.hub import LeapTS`.
-
-The folder is the one `LeapTS.save` writes; nothing in it is added or renamed for the Hub.
-"""
+"""`LeapTS` with the methods of the Hugging Face Hub; it shares the model folder of `LeapTS.save`."""
 
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +11,7 @@ try:
     from huggingface_hub import ModelHubMixin, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
 except ImportError as error:
-    raise ImportError("the hub form needs: pip install 'leapts[hub]'") from error
+    raise ImportError("the Hub needs: pip install 'leapts[hub]'") from error
 
 
 class LeapTS(forecasting.LeapTS, ModelHubMixin):
@@ -26,22 +23,22 @@ class LeapTS(forecasting.LeapTS, ModelHubMixin):
         *,
         repo_id: str | None = None,
         push_to_hub: bool = False,
-        config: None = None,  # noqa: ARG002 - the mixin passes it; the configuration is the model's own
-        model_card_kwargs: None = None,  # noqa: ARG002 - the same with the card
+        config: None = None,  # noqa: ARG002 - passed by the mixin; the model has its own
+        model_card_kwargs: None = None,  # noqa: ARG002 - passed by the mixin; the model has its own card
         **push_to_hub_kwargs: Any,
     ) -> str | None:
-        """Write the model as a folder, in one move, and push it where asked to.
+        """Save the model folder, and optionally push it.
 
         Args:
-            save_directory: The folder; those above it are made.
-            repo_id: The repository to push to; by default called like the folder.
+            save_directory: The folder; its parents are created.
+            repo_id: The repository to push to; by default the name of the folder.
             push_to_hub: Whether to push.
-            config: Always the model's own.
-            model_card_kwargs: None: the card is the model's own.
+            config: Not used.
+            model_card_kwargs: Not used.
             push_to_hub_kwargs: Further options of `push_to_hub`.
 
         Returns:
-            The address of the commit, when pushed.
+            The URL of the commit, if pushed.
         """
         folder = Path(save_directory)
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -62,14 +59,14 @@ class LeapTS(forecasting.LeapTS, ModelHubMixin):
         local_files_only: bool = False,
         revision: str | None = None,
     ) -> Self:
-        """Read a model: from a folder, without a network; or from the Hub, through its cache.
+        """Load a model from a folder, or from the Hub through its cache.
 
         Args:
-            pretrained_model_name_or_path: A folder, or a repository's name such as `user/model`.
-            force_download: Whether to download again what is in the cache.
-            token: For repositories that are not public.
-            cache_dir: Where downloads are kept.
-            local_files_only: Whether to use what is in the cache alone.
+            pretrained_model_name_or_path: A folder, or the name of a repository such as `user/model`.
+            force_download: Whether to download files that are in the cache.
+            token: The access token for private repositories.
+            cache_dir: The folder of the cache.
+            local_files_only: Whether to use only the cache.
             revision: A branch, tag or commit.
 
         Raises:

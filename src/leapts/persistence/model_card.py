@@ -1,4 +1,4 @@
-"""The card that goes with a saved model: what it is, what it was fitted on, how well it did, how to use it."""
+"""Write the model card of a saved model, in Markdown."""
 
 from leapts.forecasting.predictor import Predictor
 from leapts.messages import counted
@@ -13,17 +13,17 @@ tags:
 
 # LeapTS model
 
-Forecasts {h} steps of {series} at frequency `{freq}`, from a look-back of {input_size}.
+Forecasts {h} steps of {series} at frequency `{freq}`, from an input of {input_size} steps.
 
 | | |
 |---|---|
 | parameters | {parameters:,} |
 | scheduling | {scheduling} |
 | state | {state} |
-| mixing between series | {mixing} |
-| normalisation of a window | {normalization} |
-| steps of training | {steps:,} (best at {best_step:,}){teachers} |
-| mean absolute error on held-out windows, in deviations | {validation} |
+| channel mixing | {mixing} |
+| window normalization | {normalization} |
+| training steps | {steps:,} (best at {best_step:,}){teachers} |
+| validation MAE, in standard deviations of each series | {validation} |
 | seed | {seed} |
 
 ```python
@@ -33,43 +33,43 @@ model = LeapTS.load("path/to/this/folder")
 forecast = model.predict(level=[80, 95])
 ```
 
-The folder holds the last {input_size} values of every series, to forecast from.
+The folder holds the names of the series and the last {input_size} values of each, to forecast from.
 """
 
-# What the Hub shows beside a model, in the form it asks for.
+# The results that the Hub shows with a model, in its format.
 _RESULTS = """model-index:
 - name: LeapTS
   results:
   - task:
       type: time-series-forecasting
     dataset:
-      name: the last steps of the data it was fitted on, held out
+      name: validation windows at the end of the training data
       type: held-out
     metrics:
-    - name: mean absolute error, in deviations of each series
+    - name: mean absolute error, in standard deviations of each series
       type: mae
       value: {value!r}
 """
 
 
-def model_card(fitted: Predictor) -> str:
-    """The card's text, in Markdown."""
-    config, report = fitted.config, fitted.report
+def model_card(predictor: Predictor) -> str:
+    """Fill in the model card."""
+    config, report, teachers = predictor.config, predictor.report, predictor.training.distill_from
     best = report.best_validation
     return _TEMPLATE.format(
         results="" if best is None else _RESULTS.format(value=best),
         h=config.h,
-        series=counted(len(fitted.tail), "series"),
-        freq=fitted.tail.freq,
+        series=counted(len(predictor.tail), "series"),
+        freq=predictor.tail.freq,
         input_size=config.input_size,
-        parameters=sum(parameter.numel() for parameter in fitted.model.parameters()),
+        parameters=sum(parameter.numel() for parameter in predictor.model.parameters()),
         scheduling=config.scheduling.kind,
         state=config.state.kind,
         mixing=config.mixing.kind,
         normalization=config.normalization,
         steps=report.steps,
         best_step=report.best_step,
-        teachers=f", after {fitted.training.distill_from} teachers" if fitted.training.distill_from else "",
+        teachers=f", distilled from {teachers} teachers" if teachers else "",
         validation="none held out" if best is None else f"{best:.4f}",
-        seed=fitted.training.random_seed,
+        seed=predictor.training.random_seed,
     )

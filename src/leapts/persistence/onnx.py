@@ -1,8 +1,7 @@
-"""A fitted model as one file for other programs: ONNX, or a `torch.export` program.
+"""Export a fitted model to one file: ONNX, or a `torch.export` program.
 
-The graph takes standardised windows and does all the rest: normalisation, encoding, a fixed number of leaps, fusion,
-and back. It gives the forecast and, beside it, the schedule. What a program needs to standardise data and to name
-series travels in the file, as JSON under the name `leapts`.
+The graph takes standardized windows and returns the forecast and its schedule. The file also holds, as JSON under the
+name `leapts`, what a program needs to standardize data and to name series.
 """
 
 import io
@@ -25,27 +24,24 @@ from leapts.model import LeapTSModel
 
 Format = Literal["onnx", "pt2"]
 METADATA = "leapts"
-SCHEMA = 1
+SCHEMA = 2  # of the metadata; 1 had `joint` and `deviation`
 
 _INPUT = "history"
 _OUTPUTS = ("forecast", "start", "length", "scale")
-# What the exporter writes by itself: another number would have it convert every node.
+# The exporter's own version; for another one it converts every node.
 _OPSET = 18
 
 
 def export_model(model: LeapTS, path: str | Path, *, format: Format = "onnx") -> Path:  # noqa: A002
-    """Write a fitted model as one file, whole or not at all.
+    """Export a fitted model to a file, atomically.
 
     Args:
-        model: What to write.
-        path: Where to.
+        model: The fitted model.
+        path: The file.
         format: `onnx`, or `pt2` for `torch.export.load`.
 
-    Returns:
-        The path.
-
     Raises:
-        ConfigError: When the model's schedule cannot be a graph, or the format is not known.
+        ConfigError: When the schedule cannot be exported, or the format is unknown.
         ImportError: When the format needs an extra that is not installed.
     """
     writers: dict[str, Callable[[Predictor], bytes]] = {"onnx": _onnx, "pt2": _pt2}
@@ -56,45 +52,45 @@ def export_model(model: LeapTS, path: str | Path, *, format: Format = "onnx") ->
     return Path(path)
 
 
-def exported_program(fitted: Predictor) -> torch.export.ExportedProgram:
-    """The model as a `torch.export` program that takes any number of windows.
+def exported_program(predictor: Predictor) -> torch.export.ExportedProgram:
+    """Convert a model to a `torch.export` program for any number of windows.
 
-    A model of single series takes one variate, [batch, 1, look-back]; a joint one takes all of its own. It gives, by
-    name, the `forecast` as [batch, variates, h], and as [batch, variates, leaps] each leap's `start`, `length` and
-    `scale`. Past a row's last leap these are zero; a model without a scheduling branch gives the forecast alone.
+    The input is [batch, series, input_size]; univariate models have one series. The outputs are `forecast` as
+    [batch, series, h] and, if the model has a scheduler, `start`, `length` and `scale` of each leap as
+    [batch, series, leaps], with zeros after the last leap.
 
     Raises:
-        ConfigError: When the schedule is drawn at random, which a graph does not do.
+        ConfigError: When the schedule is random, which a graph cannot be.
     """
-    config = fitted.config
+    config = predictor.config
     if config.scheduling.draws_at_random:
         raise ConfigError(
             "a schedule drawn at random cannot be exported; fit with scheduling='hierarchical', 'flat' or 'fixed'"
         )
-    # Two windows stand for any number: one alone would be taken for a constant.
+    # An example of two windows: a batch of one would become a constant of the graph.
     shape = (2, config.n_series or 1, config.input_size)
     example = torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float32)
     batch = {0: torch.export.Dim("batch")}
     with torch.no_grad():
-        program = torch.export.export(_Graph(fitted.model).eval(), (example,), dynamic_shapes=(batch,), strict=False)
+        program = torch.export.export(_Graph(predictor.model).eval(), (example,), dynamic_shapes=(batch,), strict=False)
     for node in program.graph.nodes:
-        node.meta.pop("stack_trace", None)  # where in the sources it came from, with the paths of this computer
+        node.meta.pop("stack_trace", None)  # source lines, with paths of this computer
     return program
 
 
-def metadata(fitted: Predictor) -> dict[str, Any]:
-    """What a program beside the graph needs to know: shapes, series, and how their values are standardised."""
-    fusion = fitted.model.fusion
+def metadata(predictor: Predictor) -> dict[str, Any]:
+    """Shapes, series names, and mean and standard deviation of each series."""
+    fusion = predictor.model.fusion
     grid = getattr(getattr(getattr(fusion, "rollout", None), "scheduler", None), "grid", None)
     return {
         "schema": SCHEMA,
-        "h": fitted.config.h,
-        "input_size": fitted.config.input_size,
-        "joint": fitted.is_multivariate,
-        "freq": fitted.tail.freq,
-        "series": list(fitted.tail.series),
-        "mean": fitted.scaler.mean.tolist(),
-        "deviation": fitted.scaler.std.tolist(),
+        "h": predictor.config.h,
+        "input_size": predictor.config.input_size,
+        "is_multivariate": predictor.is_multivariate,
+        "freq": predictor.tail.freq,
+        "series": list(predictor.tail.series),
+        "mean": predictor.scaler.mean.tolist(),
+        "std": predictor.scaler.std.tolist(),
         "scales": [] if grid is None else list(grid.names),
     }
 
@@ -114,22 +110,22 @@ class _Graph(nn.Module):
         return {"forecast": forecast.values, "start": trace.start, "length": trace.length, "scale": trace.scale}
 
 
-def _pt2(fitted: Predictor) -> bytes:
+def _pt2(predictor: Predictor) -> bytes:
     buffer = io.BytesIO()
-    torch.export.save(exported_program(fitted), buffer, extra_files={METADATA: json.dumps(metadata(fitted))})
+    torch.export.save(exported_program(predictor), buffer, extra_files={METADATA: json.dumps(metadata(predictor))})
     return buffer.getvalue()
 
 
-def _onnx(fitted: Predictor) -> bytes:
+def _onnx(predictor: Predictor) -> bytes:
     try:
         import onnx  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError as error:
         raise ImportError("the ONNX export needs: pip install 'leapts[onnx]'") from error
-    about = metadata(fitted)
+    about = metadata(predictor)
     with _quiet_exporter():
         exported = torch.onnx.export(
-            exported_program(fitted),
+            exported_program(predictor),
             input_names=[_INPUT],
             output_names=list(_OUTPUTS if about["scales"] else _OUTPUTS[:1]),
             dynamic_shapes=({0: "batch"},),
@@ -139,7 +135,7 @@ def _onnx(fitted: Predictor) -> bytes:
         )
     assert exported is not None
     for node in exported.model.graph:
-        node.metadata_props.clear()  # where in the sources it came from, with the paths of this computer
+        node.metadata_props.clear()  # source lines, with paths of this computer
     exported.model.metadata_props[METADATA] = json.dumps(about)
     content: bytes = exported.model_proto.SerializeToString()
     return content
@@ -147,7 +143,7 @@ def _onnx(fitted: Predictor) -> bytes:
 
 @contextmanager
 def _quiet_exporter() -> Iterator[None]:
-    """Keeps to itself what the exporter says of its own libraries: nobody who exports can do anything about it."""
+    """Silence warnings of the exporter about its own libraries."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
