@@ -11,6 +11,7 @@ import pytest
 
 from leapts import ModelFileError
 from leapts.persistence import save as folder
+from leapts.persistence.schema import SCHEMA
 from tests.cli.conftest import environment
 from tests.forecasting.frames import make_frame
 
@@ -116,7 +117,7 @@ def test_a_push_uploads_the_folder(model: hub.LeapTS, tmp_path: Path, monkeypatc
 
     assert model.save_pretrained(tmp_path / "mine", push_to_hub=True, commit_message="Second") == address
     assert (FakeApi.pushed["repo_id"], FakeApi.pushed["commit_message"]) == ("mine", "Second")
-    assert json.loads((tmp_path / "mine" / folder.CONFIG).read_text())["schema"] == folder.SCHEMA
+    assert json.loads((tmp_path / "mine" / folder.CONFIG).read_text())["schema"] == SCHEMA
 
 
 @pytest.mark.usefixtures("offline")

@@ -77,7 +77,7 @@ def parse_frequency(freq: str | int) -> Frequency:
     if isinstance(offset, pd.offsets.Day):
         return Frequency(freq, "wall", _valid_step(offset.n * DAY, freq))
     if isinstance(offset, pd.offsets.Tick):
-        microseconds, rest = divmod(offset.n * pd.Timedelta(offset.base).as_unit("ns").value, 1000)
+        microseconds, rest = divmod(offset.n * offset.base.nanos, 1000)
         if rest or not microseconds:
             raise DataError(f"freq={quoted(freq)} is finer than a microsecond; use integer steps with freq=1")
         return Frequency(freq, "duration", _valid_step(microseconds, freq))

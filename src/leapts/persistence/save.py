@@ -51,6 +51,13 @@ def save(predictor: Predictor, params: dict[str, Any], path: Path) -> None:
     require_place(path)
     weights = safetensors.torch.save({name: value.contiguous() for name, value in _tensors(predictor).items()})
     tail = predictor.tail
+    data = {
+        "series": tail.series,
+        "freq": tail.freq,
+        "timezone": tail.timezone,
+        "style": tail.style,
+        "timestamp_type": str(tail.first.dtype),
+    }
     try:
         contents = FolderConfig(
             schema_version=SCHEMA,
@@ -59,13 +66,7 @@ def save(predictor: Predictor, params: dict[str, Any], path: Path) -> None:
             training=predictor.training,
             clusters=predictor.clusters,
             pad_short=predictor.pad_short,
-            data=DataFields(
-                series=tail.series,
-                freq=tail.freq,
-                timezone=tail.timezone,
-                style=tail.style,
-                timestamp_type=str(tail.first.dtype),
-            ),
+            data=DataFields.model_validate(data),
             report=predictor.report,
             auto_config=tuple(predictor.auto_config),
             weights_sha256=hashlib.sha256(weights).hexdigest(),

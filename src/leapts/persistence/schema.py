@@ -56,15 +56,16 @@ class _Fields(BaseModel):
 
 def _fields_of(kind: type) -> BeforeValidator:
     """Validate a table as a dataclass, and refuse fields that it does not have."""
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    names = {one.name for one in fields(kind)}
 
     def validate(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        unknown = sorted(value.keys() - {one.name for one in fields(kind)})
-        if unknown:
+        if unknown := sorted(value.keys() - names):
             raise ValueError(f"has an unknown field {quoted(unknown[0])}")
         try:
-            return TypeAdapter(kind).validate_json(json.dumps(value), strict=True)
+            return adapter.validate_json(json.dumps(value), strict=True)
         except ValidationError as error:
             raise ValueError(explain(error)) from None
 
