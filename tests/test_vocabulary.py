@@ -64,8 +64,6 @@ DROPPED_FLAGS = {"--output": "--out", "--season": "--season-length"}
 PENDING = frozenset(
     {
         "cure",
-        "data.stamps",
-        "data.zone",
         "joint",
         "leapts/forecasting/auto_config.py:Pick",
         "leapts/forecasting/auto_config.py:Picked",
@@ -75,18 +73,7 @@ PENDING = frozenset(
         "leapts/server/request_body.py:Intake",
         "leapts/server/schemas.py:LastStamp",
         "leapts/server/timestamps.py:Stamp",
-        "picked",
-        "picked[].name",
-        "picked[].reason",
-        "picked[].value",
-        "picked_",
-        "picks",
-        "picks[].name",
-        "picks[].reason",
-        "picks[].value",
         "stamps",
-        "teachers",
-        "training.teachers",
         "zone",
     }
 )
