@@ -244,7 +244,7 @@ def test_what_is_wrong_is_told_in_two_hundred_characters(saved: Path, monkeypatc
     def fail(*_: object) -> None:
         raise ValueError(f"much\n  to {'say' * 100}")
 
-    monkeypatch.setattr(folder, "require_tensors", fail)
+    monkeypatch.setattr(folder, "validated", fail)
     with pytest.raises(ModelFileError, match="is not a valid model folder") as error:
         LeapTS.load(saved)
     why = str(error.value).partition(" (")[2].partition(")")[0]

@@ -1,6 +1,4 @@
-"""Reading and validating series, and handing them to a model window by window.
+"""Read tables (`reader`, `columns`), validate them (`validation`), and cut the `Panel` into windows (`windows`).
 
-The path is straight: a file or frame is read (`reading`), validated once (`validation`), and becomes a
-`Panel` (`panel`), which is split (`splits`), scaled (`scaling`) and windowed (`windows`). Nothing is imported
-here, so that listing the catalogue stays quick.
+Nothing is imported here, so that listing the catalogue is fast.
 """

@@ -25,13 +25,7 @@ _FORMULA_SIGNS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def forecast_frame(panel: Panel, columns: Mapping[str, Column], h: int) -> Any:
-    """Build a long frame of forecasts: a row for each series and each of the next `h` steps.
-
-    Args:
-        panel: The series that are forecast.
-        columns: Values by column name, as [series, h].
-        h: The horizon.
-    """
+    """Build a long frame of forecasts, from columns of [series, h] values."""
     flat = {name: values.reshape(-1) for name, values in columns.items()}
     return long_frame(panel, np.repeat(np.arange(len(panel)), h), panel.future_timestamps(h).reshape(-1), flat)
 
@@ -53,9 +47,9 @@ def long_frame(
     """Build a long frame of series names, timestamps and further columns.
 
     Args:
-        panel: Gives the series names, the time zone, and the style of the frame.
+        panel: The panel of the series names, the timezone, and the style of the frame.
         index: The index of each row's series in the panel.
-        timestamps: The timestamp of each row, in UTC when there is a time zone.
+        timestamps: The timestamp of each row, in UTC when there is a timezone.
         columns: Further columns; those of datetime64 get the type of the time column.
         time_name: The name of the time column; that of the input frame if left out.
     """
@@ -88,7 +82,7 @@ def _time_array(timestamps: Timestamps, style: FrameStyle, timezone: str | None)
     array = pa.array(timestamps.astype("datetime64[us]"), type=pa.timestamp("us"))
     if style.has_dates and (style.kind != "pandas" or time_type != DATES_OF_TEXT):
         return array.cast(pa.date64() if time_type.startswith("date64") else pa.date32(), safe=False)
-    # Arrow stores timestamps in UTC and uses the time zone for display only, so this cast does not shift them.
+    # Arrow stores timestamps in UTC and uses the timezone for display only, so this cast does not shift them.
     unit = time_type.removeprefix("timestamp[").removesuffix("]")
     return array.cast(pa.timestamp(unit if unit in ("s", "ms", "us", "ns") else "us", tz=timezone), safe=False)
 

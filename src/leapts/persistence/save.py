@@ -32,9 +32,8 @@ from leapts.persistence.schema import (
     max_config_bytes,
     parse,
     regular_file,
-    require_tensors,
     to_json,
-    with_current_names,
+    validated,
 )
 from leapts.registration import missing_kind
 
@@ -125,14 +124,12 @@ def load(path: Path) -> tuple[Predictor, dict[str, Any]]:
     """
     config, weights = _read(path)
     try:
-        current, tensors = with_current_names(config, safetensors.torch.load(weights))
-        contents = FolderConfig.model_validate_json(to_json(current))
+        contents, tensors = validated(config, weights)
         return _predictor(contents, tensors), contents.params
     except (SafetensorError, LeapTSError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
         if missing := missing_kind(config.get("model")):
             raise ModelFileError(f"{path}: {missing}") from error
-        why = explain(error) if isinstance(error, ValidationError) else str(error)
-        why = " ".join(why.split())[:200]
+        why = " ".join(str(error).split())[:200]
         raise ModelFileError(f"{path} is not a valid model folder ({why}); fit or copy it again") from error
 
 
@@ -195,7 +192,6 @@ def _tensors(predictor: Predictor) -> dict[str, Tensor]:
 
 
 def _predictor(contents: FolderConfig, tensors: dict[str, Tensor]) -> Predictor:
-    require_tensors(tensors, contents)
     data = contents.data
     model = build_model(contents.model, seed=0, clusters=contents.clusters).float()
     model.load_state_dict(_under("model.", tensors))

@@ -13,17 +13,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+import safetensors.torch
 import torch
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from torch import Tensor
 
 from leapts.config import ModelConfig, TrainingConfig
@@ -81,34 +73,19 @@ class DataFields(_Fields):
     style: Annotated[FrameStyle, _fields_of(FrameStyle)]
     timestamp_type: Literal["int64", "datetime64[us]"]
 
-    @field_validator("series")
-    @classmethod
-    def _differ(cls, names: tuple[str | int, ...]) -> tuple[str | int, ...]:
-        if len(set(names)) < len(names):
-            raise ValueError("a name is repeated")
-        return names
-
-    @field_validator("timezone")
-    @classmethod
-    def _is_known(cls, timezone: str | None) -> str | None:
-        if timezone is not None and not is_timezone(timezone):
-            raise ValueError("this computer does not know this timezone")
-        return timezone
-
-    @field_validator("style")
-    @classmethod
-    def _has_columns(cls, style: FrameStyle) -> FrameStyle:
-        columns = {style.id_col, style.time_col, style.target_col}
-        if len(columns - {""}) < 3:
-            raise ValueError("needs three different column names")
-        if not re.fullmatch(_TIME_TYPE, style.time_type):
-            raise ValueError(f"has no such time_type as {quoted(style.time_type)}")
-        return style
-
     @model_validator(mode="after")
-    def _has_frequency_of_timestamps(self) -> Self:
+    def _is_consistent(self) -> Self:
+        style = self.style
+        if len(set(self.series)) < len(self.series):
+            raise ValueError("series: a name is repeated")
+        if self.timezone is not None and not is_timezone(self.timezone):
+            raise ValueError(f"timezone={quoted(self.timezone)}: this computer does not know it")
+        if len({style.id_col, style.time_col, style.target_col} - {""}) < 3:
+            raise ValueError("style: needs three different column names")
+        if not re.fullmatch(_TIME_TYPE, style.time_type):
+            raise ValueError(f"style.time_type={quoted(style.time_type)}: is not a type of timestamps")
         if (parse_frequency(self.freq).clock == "steps") != (self.timestamp_type == "int64"):
-            raise ValueError(f"freq={quoted(self.freq)} does not fit timestamps of type {self.timestamp_type}")
+            raise ValueError(f"freq={quoted(self.freq)}: does not fit timestamps of type {self.timestamp_type}")
         return self
 
 
@@ -139,11 +116,7 @@ def max_config_bytes(weights: int) -> int:
 
 
 def regular_file(path: Path, limit: int | None = None) -> bytes:
-    """Read a regular file of limited size; pipes and devices may never end.
-
-    Args:
-        path: The file.
-        limit: The maximum number of bytes; by default the size that a safetensors header announces.
+    """Read a regular file up to a limit, by default the size that its safetensors header announces.
 
     Raises:
         ModelFileError: When it is no regular file, too long, or cannot be read.
@@ -222,6 +195,21 @@ def with_current_names(config: Mapping[str, Any], tensors: Mapping[str, Tensor])
 
 def _renamed(values: Any, names: Mapping[str, str]) -> Any:
     return {names.get(name, name): value for name, value in values.items()} if isinstance(values, dict) else values
+
+
+def validated(config: Mapping[str, Any], weights: bytes) -> tuple[FolderConfig, dict[str, Tensor]]:
+    """Validate all fields and tensors of a folder.
+
+    Raises:
+        ValueError: With the field or tensor, in plain words.
+    """
+    current, tensors = with_current_names(config, safetensors.torch.load(weights))
+    try:
+        contents = FolderConfig.model_validate_json(to_json(current))
+    except ValidationError as error:
+        raise ValueError(explain(error)) from error
+    require_tensors(tensors, contents)
+    return contents, tensors
 
 
 def require_tensors(tensors: Mapping[str, Tensor], config: FolderConfig) -> None:
