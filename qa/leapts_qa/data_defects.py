@@ -5,6 +5,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -157,6 +158,14 @@ def _wide() -> bytes:
     return frame.to_csv(index=False).encode()
 
 
+def _spelled_in_turns(other: str) -> bytes:
+    """Give every second row of a series a name that looks the same."""
+    header, *rows = clean().decode().splitlines()
+    names = ("caf\xe9", other)
+    turns = [f"{names[number % 2]},{row.partition(',')[2]}" for number, row in enumerate(rows) if row.startswith("a,")]
+    return "\n".join([header, *turns]).encode()
+
+
 def _moved(start: str) -> bytes:
     frame = waves()
     frame["ds"] += pd.Timestamp(start) - frame["ds"].min()
@@ -188,6 +197,13 @@ _FILES: dict[str, Callable[[], bytes]] = {
     "a string in the middle of a million rows": _million_rows,
     "10,000 columns": _wide,
     "a name of a million letters": lambda: clean().replace(b"a,", b"a" * 1_000_000 + b",", 1),
+    "a million columns": lambda: b"," * 1_000_000 + b"\n" + clean(),
+    "a row of a million cells": lambda: clean() + b"," * 1_000_000 + b"\n",
+    "a byte of zero in the header": lambda: clean().replace(b"unique_id", b"unique_id\0", 1),
+    **{
+        f"one name spelled in two ways ({name!a})": partial(_spelled_in_turns, name)
+        for name in ("cafe\u0301", "caf\xe9 ", "caf\xe9\u200b", "\ufeffcaf\xe9")
+    },
 }
 _OTHER_DATA = {"a leap day", "stamps before 1677", "10,000 columns", "a name of a million letters"}
 _OTHER_DATA |= {name for name in _FILES if name.startswith(("spring", "autumn"))}

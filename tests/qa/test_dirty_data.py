@@ -14,6 +14,9 @@ from leapts_qa.outcome import Outcome
 from leapts_qa.samples import forecaster, waves
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:columns not used:UserWarning")
+
+
 @pytest.mark.parametrize("door", ["file", "frame", "command line"])
 def test_dirty_data_are_mended_or_refused(door: str, tmp_path: Path) -> None:
     outcome = dirty_data.run(door, tmp_path, most=45)
