@@ -73,6 +73,10 @@ PENDING = frozenset(
         "leapts/server/request_body.py:Intake",
         "leapts/server/schemas.py:LastStamp",
         "leapts/server/timestamps.py:Stamp",
+        "picked",
+        "picked[].name",
+        "picked[].reason",
+        "picked[].value",
         "stamps",
         "zone",
     }

@@ -13,7 +13,6 @@ from leapts_qa.data_defects import Defect
 from leapts_qa.outcome import Outcome
 from leapts_qa.samples import forecaster, waves
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:columns not used:UserWarning")
 
 
