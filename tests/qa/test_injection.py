@@ -9,7 +9,7 @@ import pytest
 from leapts.cli import terminal
 from leapts.data import frames
 from leapts.report import page
-from leapts.server import app, metrics
+from leapts.server import app
 from leapts_qa import injection
 from leapts_qa.injection_payloads import PAYLOADS
 

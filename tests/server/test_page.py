@@ -211,5 +211,5 @@ def test_the_docs_describe_every_address(browser: "Browser", address: str) -> No
     heads = page.locator("h2").all_text_contents()
     for name in ("POST /v1/forecast", "POST /v1/report", "GET /v1/models", "GET /metrics", "ForecastIn"):
         assert name in heads
-    assert re.search("cure", page.text_content("main") or "")
+    assert re.search("hint", page.text_content("main") or "")
     page.close()

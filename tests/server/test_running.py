@@ -84,39 +84,15 @@ def test_that_it_is_ready_is_said_only_when_it_is(monkeypatch: pytest.MonkeyPatc
     assert said == [True] * started
 
 
-def test_signals_are_obeyed_while_it_runs_and_belong_to_their_owner_after() -> None:
-    server = Server(_nothing, Limits(), lambda: None)
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.getsignal(number) for number in numbers]
-    with server.capture_signals():
-        assert [signal.getsignal(number) for number in numbers] == [server.handle_exit] * 2
-    assert [signal.getsignal(number) for number in numbers] == before
-    with pytest.raises(ZeroDivisionError), server.capture_signals():
-        raise ZeroDivisionError
-    assert [signal.getsignal(number) for number in numbers] == before
-
-
-def test_in_another_thread_signals_are_left_alone() -> None:
-    server = Server(_nothing, Limits(), lambda: None)
-
-    def captured() -> object:
-        with server.capture_signals():
-            return signal.getsignal(signal.SIGTERM)
-
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        assert pool.submit(captured).result() == signal.getsignal(signal.SIGTERM)
-
-
-def test_what_was_made_before_is_not_looked_through_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_leaves_old_objects_out_of_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[object] = []
     for name in ("collect", "freeze"):
         monkeypatch.setattr(f"leapts.server.running.gc.{name}", lambda name=name: called.append(name))
-    monkeypatch.setattr("leapts.server.running.gc.get_threshold", lambda: (700, 10, 5))
-    monkeypatch.setattr("leapts.server.running.gc.set_threshold", lambda *numbers: called.append(numbers))
+    monkeypatch.setattr("leapts.server.running.signal.signal", lambda number, _: called.append(number))
     monkeypatch.setattr(Server, "run", lambda _, sockets: called.append(sockets))
     with bound_socket("127.0.0.1", 0) as listening:
         serve(_nothing, listening, Limits(), ready=lambda: None)
-        assert called == ["collect", "freeze", (20_000, 10, 5), [listening]]
+        assert called == ["collect", "freeze", signal.SIGINT, signal.SIGTERM, [listening]]
 
 
 def _addresses(port: int) -> set[str]:
