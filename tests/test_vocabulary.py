@@ -63,10 +63,8 @@ DROPPED_FLAGS = {"--output": "--out", "--season": "--season-length"}
 # Still there. An entry goes when its name does; none may be added.
 PENDING = frozenset(
     {
-        "cure",
         "data.stamps",
         "data.zone",
-        "joint",
         "leapts/data/frequency.py:future_stamps",
         "leapts/data/validation.py:MAX_FILLING",
         "leapts/data/windows.py:WithoutFutures",
@@ -75,10 +73,6 @@ PENDING = frozenset(
         "leapts/forecasting/auto_config.py:Picked",
         "leapts/forecasting/auto_config.py:pick_options",
         "leapts/forecasting/auto_config.py:pick_val_size",
-        "leapts/server/middleware.py:Guard",
-        "leapts/server/request_body.py:Intake",
-        "leapts/server/schemas.py:LastStamp",
-        "leapts/server/timestamps.py:Stamp",
         "picked",
         "picked[].name",
         "picked[].reason",
@@ -88,10 +82,8 @@ PENDING = frozenset(
         "picks[].name",
         "picks[].reason",
         "picks[].value",
-        "stamps",
         "teachers",
         "training.teachers",
-        "zone",
     }
 )
 

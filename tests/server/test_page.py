@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,6 +130,54 @@ def test_a_hostile_table_stays_text(page: "Page", frame: pd.DataFrame, tmp_path:
     assert sorted(view.locator(".lane-name").all_text_contents()) == sorted(names)
     assert page.locator("img").count() + view.locator("img").count() == 0
     assert page.evaluate("document.scripts.length") == 1
+
+
+@pytest.mark.slow
+def test_hostile_names_everywhere_stay_text(
+    browser: "Browser", folders: Path, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    """Names of models, columns, series and files, and a value in an error: every control is used."""
+    models = ["<img src=m onerror=alert(4)>", "</script><script>alert(5)</script>", "javascript:alert(6)"]
+    registry = ModelRegistry([f"plain={folders / 'apart'}"])
+    (one,) = registry
+    registry._models = {name: replace(one, name=name) for name in models}
+    registry._folders = dict.fromkeys(models, folders / "apart")
+    columns = {"unique_id": "<b onmouseover=alert(7)>id</b>", "ds": '"><svg onload=alert(8)>', "y": "'-alert(9)-'"}
+    table = pd.concat([frame.assign(unique_id=name) for name in HOSTILE]).drop_duplicates(["unique_id", "ds"])
+    good, bad = tmp_path / "<img src=f onerror=alert(10)>.csv", tmp_path / "bad.csv"
+    table.rename(columns=columns).to_csv(good, index=False)
+    wrong = table.astype({"y": object}).rename(columns=columns)
+    wrong.iloc[3, 2] = "<img src=v onerror=alert(11)>"
+    wrong.to_csv(bad, index=False)
+    complaints: list[str] = []
+    with served(registry) as address:
+        page = browser.new_page()
+        page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: _note_foreign(request.url, address, complaints))
+        page.goto(address)
+        page.wait_for_selector("#model option", state="attached")
+        for model in models:
+            _upload(page, good)
+            page.select_option("#model", model)
+            _pick(page, time=columns["ds"], series=columns["unique_id"], value=columns["y"])
+            page.hover("#preview th >> nth=0")
+            page.click("#forecast")
+            view = page.frame_locator("#view")
+            view.locator("#chart svg").wait_for()
+            for lane in view.locator(".lane-name").all():
+                lane.click()
+            for button in ("#get-csv", "#get-report"):
+                with page.expect_download():
+                    page.click(button)
+            _upload(page, bad)
+            page.click("#forecast")
+            page.wait_for_selector("#problem:not([hidden])")
+            assert "onerror" in (page.text_content("#problem") or "")
+            assert page.locator("img, svg[onload]").count() + view.locator("img, svg[onload]").count() == 0
+        page.goto(f"{address}/docs")
+        page.close()
+    assert complaints == []
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
 import json
+import re
 import signal
 import socket
 import sys
@@ -145,6 +147,36 @@ def test_a_signal_lets_what_was_begun_end_well(folders: Path, frame: pd.DataFram
         assert answer.startswith(b"HTTP/1.1 200 ")
         assert len(json.loads(answer.partition(b"\r\n\r\n")[2])["forecasts"]) == 3
         assert stopping.result(30) == 0
+
+
+@pytest.mark.slow
+def test_forecasts_in_progress_survive_a_signal(folders: Path) -> None:
+    """Forecasts that the thread computes, or that wait for it, are answered before the server stops."""
+    values = [float(step % 7) for step in range(12)]
+    asked = {"series": [{"id": number, "values": values} for number in range(500)], "trace": True}
+    body = json.dumps(asked).encode()
+    head = f"POST /v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
+    request = f"{head}Content-Type: application/json\r\nConnection: close\r\n\r\n".encode() + body
+    with running(folders / "apart", "--max-wait", 1000) as server, contextlib.ExitStack() as stack:
+        connections = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60)) for _ in range(6)
+        ]
+        for connection in connections:
+            connection.sendall(request)
+        in_progress = ""
+        while not in_progress or in_progress == "0.0":
+            text = httpx.get(f"{server.address}/metrics", timeout=60).text
+            found = re.search(r'leapts_requests_in_work{kind="forecast"} (\S+)', text)
+            assert found
+            in_progress = found[1]
+        code = server.stop()
+        for connection in connections:
+            answer = b""
+            while part := connection.recv(1_000_000):
+                answer += part
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert len(json.loads(answer.partition(b"\r\n\r\n")[2])["forecasts"]) == 500
+        assert code == 0
 
 
 def test_what_cannot_be_served_is_said_in_a_line(tmp_path: Path) -> None:
