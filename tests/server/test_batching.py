@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leapts.model.network import Record
 from leapts.server import Limits
 from leapts.server.admission import Admission
 from leapts.server.batching import MAX_ROWS, Batcher, _Job, next_batch
-from leapts.server.model import CheckedRequest, Record, ServedModel
+from leapts.server.model import CheckedRequest, ServedModel
 from leapts.server.problems import Problem
 from leapts.server.registry import ModelRegistry
 from leapts.server.schemas import ForecastIn

@@ -59,8 +59,8 @@ class Sent:
         try:
             asyncio.run(middleware(scope, receive, send))
         finally:
-            found = metrics.requests.collect()[0].samples
-            self.counted = {tuple(one.labels.values()): one.value for one in found}
+            (family,) = metrics.requests.collect()
+            self.counted = {tuple(one.labels.values()): one.value for one in family.samples}
 
     @property
     def status(self) -> int:
