@@ -106,20 +106,22 @@ def test_intervals_are_given_one_way_or_the_other(registry: ModelRegistry, asked
     assert _refused(registry, {**asked, "level": [], "quantiles": []}).kind.name == "bad-data"
 
 
-def test_histories_of_one_length_or_several_with_holes_or_without_are_read_alike(
+def test_histories_of_one_length_or_several_and_filled_ones_are_read_alike(
     registry: ModelRegistry, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    values = [one["values"] for one in asked["series"]]
-    whole = _decoded(registry, asked).histories
-    np.testing.assert_array_equal(whole.tails, [one[-12:] for one in values])
+    served = registry.find("apart")
+
+    def forecast(series: list[dict[str, Any]]) -> Any:
+        return served.forecast([_decoded(registry, {**asked, "series": series})])[0].values
+
+    whole = forecast(asked["series"])
     ragged = [{**one, "values": one["values"][skip:]} for skip, one in enumerate(asked["series"])]
-    np.testing.assert_array_equal(_decoded(registry, {**asked, "series": ragged}).histories.tails, whole.tails)
-    alone = _decoded(registry, {**asked, "series": asked["series"][:1]}).histories
-    np.testing.assert_array_equal(alone.tails, whole.tails[:1])
-    monkeypatch.setattr(registry.find("apart")._arrays, "fill", "ffill")
+    np.testing.assert_allclose(forecast(ragged), whole, rtol=1e-6)
+    np.testing.assert_allclose(forecast(asked["series"][:1]), whole[:1], rtol=1e-6)
+    monkeypatch.setattr(served._arrays, "fill", "ffill")
     holes = [{**one, "values": [*one["values"][:-1], None]} for one in asked["series"]]
-    filled = _decoded(registry, {**asked, "series": holes}).histories
-    np.testing.assert_array_equal(filled.tails, [[*one[-12:-1], one[-2]] for one in values])
+    filled = [{**one, "values": [*one["values"][:-1], one["values"][-2]]} for one in asked["series"]]
+    np.testing.assert_allclose(forecast(holes), forecast(filled), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("kind", "is_refused"), [("joint", True), ("apart", False)])

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from leapts.errors import ConfigError, LeapTSError, ModelFileError
 from leapts.forecasting import LeapTS
-from leapts.forecasting.arrays import ArrayForecast, ArrayForecaster, Floats, Histories
+from leapts.forecasting.arrays import ArrayForecast, ArrayForecaster, Histories
 from leapts.forecasting.intervals import Bound, interval_bounds, quantile_bounds
 from leapts.model import ScheduleTrace
 from leapts.model.network import GatedFusion, Record
@@ -26,6 +27,7 @@ from leapts.server.problems import from_message, too_large
 from leapts.server.schemas import ForecastIn, ForecastOut, LeapOut, ModelOut, SeriesOut
 from leapts.server.timestamps import future_texts
 
+Floats = npt.NDArray[np.float64]
 Identity = tuple[int, ...]
 Forecast = ArrayForecast  # of one request
 _MAX_NAMES = 100  # of series, in the description of a model
