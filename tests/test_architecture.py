@@ -24,8 +24,6 @@ LONG_FILES = {"forecasting/estimator.py": 431, "forecasting/intervals.py": 351}
 LONG_FUNCTIONS = {
     "forecasting/auto_config.py:pick_options": 73,
     "forecasting/fit.py:fit_panel": 77,
-    "server/app.py:create_app": 62,
-    "server/description.py:_paths": 74,
 }
 
 

@@ -61,26 +61,7 @@ DROPPED = {
 DROPPED_PREFIXES = {"MOST_": "MAX_", "FEWEST_": "MIN_", "LARGEST_": "MAX_"}  # of constants
 DROPPED_FLAGS = {"--output": "--out", "--season": "--season-length"}
 # Still there. An entry goes when its name does; none may be added.
-PENDING = frozenset(
-    {
-        "cure",
-        "joint",
-        "leapts/forecasting/auto_config.py:Pick",
-        "leapts/forecasting/auto_config.py:Picked",
-        "leapts/forecasting/auto_config.py:pick_options",
-        "leapts/forecasting/auto_config.py:pick_val_size",
-        "leapts/server/middleware.py:Guard",
-        "leapts/server/request_body.py:Intake",
-        "leapts/server/schemas.py:LastStamp",
-        "leapts/server/timestamps.py:Stamp",
-        "picked",
-        "picked[].name",
-        "picked[].reason",
-        "picked[].value",
-        "stamps",
-        "zone",
-    }
-)
+PENDING = frozenset[str]()
 
 
 def _dropped_words(name: str) -> list[str]:

@@ -127,7 +127,7 @@ def _by_request(address: str, content: bytes) -> Forecast:
         return {"values": pd.read_csv(io.BytesIO(answer.content))["LeapTS"].tolist()}
     told = answer.json()
     is_plain = answer.status_code in (413, 422)
-    return {"refused": f"{told.get('detail')}; {told.get('cure', '')}" if is_plain else f"{answer.status_code}\n{told}"}
+    return {"refused": f"{told.get('detail')}; {told.get('hint', '')}" if is_plain else f"{answer.status_code}\n{told}"}
 
 
 def _made_up(model: LeapTS, seed: int, most: int) -> Outcome:

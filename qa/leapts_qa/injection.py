@@ -15,7 +15,8 @@ import pandas as pd
 from leapts.data.frames import csv_bytes
 from leapts.data.reader import read_csv_text
 from leapts.report.plots import write_forecast_plot
-from leapts.server.registry import ModelRegistry, Served
+from leapts.server.model import ServedModel
+from leapts.server.registry import ModelRegistry
 from leapts_qa import injection_cli, injection_pages
 from leapts_qa.injection_payloads import PAYLOADS, as_file
 from leapts_qa.outcome import Outcome
@@ -103,7 +104,7 @@ _UNESCAPED = {"n": "\n", "\\": "\\", '"': '"'}
 class _Treacherous(ModelRegistry):
     """Fails at every request with a message that contains the request."""
 
-    def find(self, name: str | None) -> Served:
+    def find(self, name: str | None) -> ServedModel:
         raise RuntimeError(name)
 
 

@@ -35,6 +35,6 @@ def under_many_names(folder: Path, names: Sequence[str]) -> ModelRegistry:
     """Serve one model under several names."""
     registry = ModelRegistry([folder])
     (one,) = registry
-    registry._served = {name: replace(one, name=name) for name in names}
+    registry._models = {name: replace(one, name=name) for name in names}
     registry._folders = dict.fromkeys(names, folder)
     return registry

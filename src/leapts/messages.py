@@ -86,14 +86,18 @@ def _explain_one(problem: "ErrorDetails", known: Collection[str]) -> str:
         return f"{name}: there is no such option{f'; did you mean {near}?' if near else ''}"
     if kind == "missing":
         return f"{name}: must be given"
-    limits = problem.get("ctx", {})
     if kind == "value_error":
-        message = str(limits["error"])
+        message = str(problem["ctx"]["error"])
     elif kind in _MUST_BE:
-        message = f"must be {_MUST_BE[kind].format(**limits)}"
+        message = f"must be {must_be(problem)}"
     else:
         message = "is not a value this option can have"
     return f"{name}={quoted(problem['input'])}: {message}" if name else message
+
+
+def must_be(problem: "ErrorDetails") -> str:
+    """Say in plain words which values an invalid option or field can have."""
+    return _MUST_BE.get(problem["type"], "another value").format(**problem.get("ctx", {}))
 
 
 _WHOLE, _NUMBER, _TRUTH, _TABLE = "a whole number", "a number", "true or false", "a table of options"
@@ -107,7 +111,8 @@ _MUST_BE = {
     "too_long": "a list of at most {max_length} values",
     "too_short": "a list of at least {min_length} values",
     "finite_number": "a finite number",
-    "string_type": "text",
+    **dict.fromkeys(("string_type", "string_unicode"), "text"),
+    "string_too_long": "text of at most {max_length} characters",
     "greater_than_equal": "at least {ge:g}",
     "greater_than": "greater than {gt:g}",
     "less_than_equal": "at most {le:g}",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("fastapi", reason="the server needs: pip install 'leapts[serve]'")
-pytest.importorskip("msgspec", reason="the server needs: pip install 'leapts[serve]'")
+pytest.importorskip("prometheus_client", reason="the server needs: pip install 'leapts[serve]'")
 
 from leapts_bench.server_process import ServerProcess, server_process
 from leapts_qa import adversarial_clients, open_ports, overload

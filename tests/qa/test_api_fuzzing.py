@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 pytest.importorskip("schemathesis", reason="Schemathesis is not installed: pip install schemathesis")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Schemathesis' own
 
-from leapts.server import Limits  # noqa: E402
-from leapts.server.description import openapi  # noqa: E402
+from leapts.server.app import create_app  # noqa: E402
 from leapts_bench.server_process import server_process  # noqa: E402
 from leapts_qa import api_fuzzing  # noqa: E402
 from leapts_qa.samples import forecaster, waves  # noqa: E402
@@ -24,7 +24,7 @@ PROBLEM = "application/problem+json"
 @contextmanager
 def _answering(status: int, media_type: str, content: object) -> Iterator[str]:
     """A server that describes itself as ours does, and has one answer to everything."""
-    description = json.dumps(openapi(Limits(), needs_token=False)).encode()
+    description = json.dumps(create_app(cast("Any", [])).openapi()).encode()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -60,7 +60,7 @@ def _answering(status: int, media_type: str, content: object) -> Iterator[str]:
 
 
 def _problem(detail: str) -> dict[str, object]:
-    return {"type": "/docs#bad-data", "title": "No", "status": 422, "detail": detail, "cure": "none"}
+    return {"type": "/docs#bad-data", "title": "No", "status": 422, "detail": detail, "hint": "none"}
 
 
 def test_made_up_requests_are_answered_as_described(tmp_path: Path) -> None:

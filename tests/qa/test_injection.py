@@ -1,10 +1,10 @@
 """A short share of the names that try to be more than names; all two hundred go everywhere with `make stress`."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
+from prometheus_client import generate_latest
 
 from leapts.cli import terminal
 from leapts.data import frames
@@ -59,7 +59,7 @@ def test_a_command_to_the_terminal_would_be_noticed(tmp_path: Path, monkeypatch:
 
 
 def test_a_forged_line_of_metrics_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "_escaped", lambda value: json.dumps(value)[1:-1])
+    monkeypatch.setattr(metrics, "generate_latest", lambda own: generate_latest(own).replace(b"\\n", b"\n"))
     with pytest.raises(ValueError, match="no line of metrics"):
         injection.run("labels", tmp_path)
 

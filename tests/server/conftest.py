@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("fastapi", reason="the server needs: pip install 'leapts[serve]'")
-pytest.importorskip("msgspec", reason="the server needs: pip install 'leapts[serve]'")
+
 
 import httpx
 

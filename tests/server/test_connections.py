@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 import uvicorn
+from starlette.responses import PlainTextResponse
 from uvicorn.server import ServerState
 
 from leapts.server.connections import MAX_HEADER_BYTES, LimitedProtocol
-from leapts.server.middleware import send_bytes
 from leapts.server.registry import ModelRegistry
 from tests.server.conftest import histories, served
 from tests.server.test_limits import HEAD, _answer, _connected
@@ -74,7 +74,7 @@ class Connection(LimitedProtocol):
         self.requests.append(scope)
         while not self.is_early and (await receive()).get("more_body"):
             pass
-        await send_bytes(scope["path"].encode(), "text/plain", send)
+        await PlainTextResponse(scope["path"])(scope, receive, send)
 
     @property
     def statuses(self) -> list[bytes]:

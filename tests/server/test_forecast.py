@@ -72,13 +72,13 @@ def test_the_timestamps_go_on_from_the_last_one(client: httpx.Client, frame: pd.
     answer = client.post(URL, json={"model": "apart", "series": histories(frame), "last": last}).json()
     expected = pd.date_range(last, periods=H + 1)[1:]
     for one in answer["forecasts"]:
-        assert pd.to_datetime(one["stamps"]).tolist() == expected.tolist()
+        assert pd.to_datetime(one["timestamps"]).tolist() == expected.tolist()
 
 
 def test_a_series_may_end_at_a_timestamp_of_its_own(client: httpx.Client, frame: pd.DataFrame) -> None:
     series = [{**one, "last": f"2024-06-0{day}"} for day, one in enumerate(histories(frame), start=1)]
     found = client.post(URL, json={"model": "apart", "series": series}).json()["forecasts"]
-    assert [one["stamps"][0][:10] for one in found] == ["2024-06-02", "2024-06-03", "2024-06-04"]
+    assert [one["timestamps"][0][:10] for one in found] == ["2024-06-02", "2024-06-03", "2024-06-04"]
     refused = client.post(URL, json={"model": "joint", "series": series})
     assert refused.status_code == 422
     assert "different timestamps" in refused.json()["detail"]
@@ -94,11 +94,11 @@ def test_timestamps_keep_to_a_time_zones_clock(tmp_path_factory: pytest.TempPath
     with client_of(ModelRegistry([folder])) as client:
         series = histories(frame)[:1]
         winter = client.post(URL, json={"series": series, "last": "2024-10-25T00:00:00+02:00"}).json()
-        timestamps = winter["forecasts"][0]["stamps"]
+        timestamps = winter["forecasts"][0]["timestamps"]
         assert timestamps[0] == "2024-10-26T00:00:00+02:00"
         assert timestamps[2] == "2024-10-28T00:00:00+01:00"
         naive = client.post(URL, json={"series": series, "last": "2024-10-25"}).json()
-        assert naive["forecasts"][0]["stamps"] == timestamps
+        assert naive["forecasts"][0]["timestamps"] == timestamps
 
 
 def test_missing_values_are_filled_where_the_model_fills(
@@ -131,7 +131,7 @@ def test_the_only_model_needs_no_name(folders: object, frame: pd.DataFrame) -> N
 
 def test_models_are_described(client: httpx.Client) -> None:
     models = client.get("/v1/models").json()["models"]
-    assert [(one["name"], one["joint"], one["levels"]) for one in models] == [
+    assert [(one["name"], one["multivariate"], one["levels"]) for one in models] == [
         ("joint", True, [80, 95]),
         ("apart", False, [80, 95]),
     ]

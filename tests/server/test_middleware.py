@@ -1,4 +1,4 @@
-"""Who may come in, and what every answer carries."""
+"""Host and token are checked before every request; every response has its headers and is counted."""
 
 import asyncio
 from collections.abc import Iterator
@@ -8,15 +8,15 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
+from starlette.responses import PlainTextResponse
 
 from leapts import ConfigError
-from leapts.server.metrics import Metrics
-from leapts.server.middleware import ServerMiddleware, send_bytes
+from leapts.server.middleware import ServerMiddleware
 from leapts.server.problems import busy
 from leapts.server.registry import ModelRegistry
-from leapts.server.request_body import Disconnected
 from leapts.server.running import hosts_of, is_loopback, read_token
 from tests.server.conftest import client_of, histories
+from tests.server.test_metrics import metrics_of
 
 TOKEN = "0123456789abcdefXYZ"
 GUARDED = [("POST", "/v1/forecast"), ("POST", "/v1/report"), ("POST", "/v1/forecast/csv"), ("GET", "/v1/models")]
@@ -25,118 +25,108 @@ OPEN = ["/", "/docs", "/openapi.json", "/healthz", "/readyz"]
 
 
 class Inside:
-    """What is guarded: answers, or raises what it is told to."""
+    """An application that responds, or raises an error, perhaps after it has begun to respond."""
 
     def __init__(self, error: Exception | None = None, *, begins: int = 0) -> None:
         self.error, self.begins, self.calls = error, begins, list[str]()
 
-    async def __call__(self, scope: Any, _: Any, send: Any) -> None:
-        self.calls.append(scope["type"])
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.calls.append(f"{scope['type']} {scope['method']}")
         if self.begins:
             await send({"type": "http.response.start", "status": self.begins, "headers": [(b"x", b"y")]})
         if self.error is not None:
             raise self.error
-        await send_bytes(b"fine", "text/plain", send)
+        await PlainTextResponse("fine")(scope, receive, send)
 
 
-def _sent(
-    guard: ServerMiddleware, path: str = "/here", kind: str = "http", *headers: tuple[bytes, bytes]
-) -> list[dict[str, Any]]:
-    sent: list[dict[str, Any]] = []
+class Sent:
+    """The response to one request through the middleware, and what was counted and logged."""
 
-    async def send(message: Any) -> None:
-        sent.append(message)
+    def __init__(self, inside: Inside, path: str = "/here", *headers: tuple[bytes, bytes], **options: Any) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.logged: list[str] = []
+        metrics = metrics_of()
+        given = {"metrics": metrics, "paths": frozenset({"/here"}), "log": self.logged.append}
+        scope = {"type": "http", "method": "GET", "path": path, "headers": headers, **options.pop("scope", {})}
+        middleware = ServerMiddleware(inside, **{**given, **options})
 
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.disconnect"}
+        async def send(message: Any) -> None:
+            self.messages.append(message)
 
-    asyncio.run(guard({"type": kind, "path": path, "headers": headers}, receive, send))
-    return sent
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.disconnect"}
+
+        try:
+            asyncio.run(middleware(scope, receive, send))
+        finally:
+            (family,) = metrics.requests.collect()
+            self.counted = {tuple(one.labels.values()): one.value for one in family.samples}
+
+    @property
+    def status(self) -> int:
+        return int(self.messages[0]["status"])
+
+    @property
+    def headers(self) -> dict[bytes, bytes]:
+        return dict(self.messages[0]["headers"])
 
 
-def _middleware(inside: Inside, **options: Any) -> ServerMiddleware:
-    given = {"metrics": Metrics(), "token": None, "paths": frozenset({"/here", "/open"}), "open_paths": frozenset()}
-    return ServerMiddleware(inside, **{**given, **options})
-
-
-def test_every_answer_is_counted_and_carries_what_all_do() -> None:
-    metrics = Metrics()
-    guard = _middleware(Inside(), metrics=metrics)
-    start, body = _sent(guard)
-    assert dict(start["headers"]) == {
-        b"content-type": b"text/plain",
-        b"content-length": b"4",
-        b"cache-control": b"no-store",
-        b"x-content-type-options": b"nosniff",
-        b"referrer-policy": b"no-referrer",
+def test_every_response_is_counted_and_has_the_common_headers() -> None:
+    sent = Sent(Inside())
+    assert sent.headers.items() >= {
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"x-content-type-options", b"nosniff"),
+        (b"referrer-policy", b"no-referrer"),
     }
-    assert (start["status"], body["body"]) == (200, b"fine")
-    _sent(guard, "/made/up")
-    assert metrics.requests.counts == {("/here", "200"): 1, ("other", "200"): 1}
-    assert set(metrics.seconds.sums) == {("/here",), ("other",)}
-    assert 0 <= metrics.seconds.sums["/here",] < 10
+    assert (sent.status, sent.messages[1]["body"]) == (200, b"fine")
+    assert sent.counted == {("/here", "200"): 1}
+    assert Sent(Inside(), "/made/up").counted == {("other", "200"): 1}
 
 
-def test_the_beginning_of_an_application_goes_through_and_web_sockets_do_not() -> None:
-    inside, metrics = Inside(), Metrics()
-    guard = _middleware(inside, metrics=metrics)
-    assert _sent(guard, kind="lifespan")
-    assert _sent(guard, kind="websocket") == []
-    assert inside.calls == ["lifespan"]
-    assert metrics.requests.counts == {}
+def test_lifespan_passes_web_sockets_do_not_and_head_is_get() -> None:
+    inside = Inside()
+    assert Sent(inside, scope={"type": "lifespan"}).messages
+    assert Sent(inside, scope={"type": "websocket"}).messages == []
+    Sent(inside, scope={"method": "HEAD"})
+    assert inside.calls == ["lifespan GET", "http GET"]
 
 
-def test_a_problem_is_answered_as_one() -> None:
-    metrics = Metrics()
-    start, body = _sent(_middleware(Inside(busy("much to do", 7)), metrics=metrics))
-    assert (start["status"], dict(start["headers"])[b"retry-after"]) == (503, b"7")
-    assert dict(start["headers"])[b"content-length"] == str(len(body["body"])).encode()
-    assert metrics.requests.counts == {("/here", "503"): 1}
+def test_a_problem_is_answered_and_not_logged() -> None:
+    sent = Sent(Inside(busy("much to do", 7)))
+    assert (sent.status, sent.headers[b"retry-after"]) == (503, b"7")
+    assert (sent.counted, sent.logged) == ({("/here", "503"): 1}, [])
 
 
-def test_who_has_gone_is_counted_and_not_answered() -> None:
-    metrics, told = Metrics(), list[str]()
-    assert _sent(_middleware(Inside(Disconnected()), metrics=metrics, log=told.append)) == []
-    assert metrics.requests.counts == {("/here", "499"): 1}
-    assert told == []
+def test_an_unexpected_error_is_logged_and_not_shown() -> None:
+    sent = Sent(Inside(ValueError("secret")))
+    assert sent.status == 500
+    assert b"secret" not in sent.messages[1]["body"]
+    assert len(sent.logged) == 1
+    assert "secret" in sent.logged[0]
+    assert sent.counted == {("/here", "500"): 1}
 
 
-@pytest.mark.parametrize("tells", [True, False])
-def test_what_is_unexpected_is_answered_and_told_to_the_keeper(tells: bool) -> None:
-    metrics, told = Metrics(), list[str]()
-    guard = _middleware(Inside(ValueError("secret")), metrics=metrics, log=told.append if tells else None)
-    start, body = _sent(guard)
-    assert start["status"] == 500
-    assert b"secret" not in body["body"]
-    assert told == (["unexpected ValueError('secret') at '/here'"] if tells else [])
-    assert metrics.requests.counts == {("/here", "500"): 1}
-
-
-def test_an_answer_that_breaks_off_is_not_made_to_look_whole() -> None:
-    metrics = Metrics()
+def test_an_incomplete_response_is_not_made_to_look_complete() -> None:
     with pytest.raises(ValueError, match="broken"):
-        _sent(_middleware(Inside(ValueError("broken"), begins=200), metrics=metrics))
-    assert metrics.requests.counts == {("/here", "200"): 1}
-    # The framework answers for its own errors, and passes them on for the record.
-    (start,) = _sent(_middleware(Inside(ValueError("broken"), begins=500), metrics=metrics))
-    assert start["status"] == 500
+        Sent(Inside(ValueError("broken"), begins=200))
 
 
-def test_a_token_is_looked_for_wherever_it_stands_among_the_headers() -> None:
-    guard = _middleware(Inside(), token=TOKEN, open_paths=frozenset({"/open"}))
+def test_the_token_may_be_anywhere_among_the_headers() -> None:
     shown = (b"authorization", f"Bearer  {TOKEN} ".encode())
     for headers, status in (((), 401), ((shown,), 200), (((b"x", b"y"), shown), 200), ((shown[::-1],), 401)):
-        assert _sent(guard, "/here", "http", *headers)[0]["status"] == status
-    assert _sent(guard, "/open")[0]["status"] == 200
+        assert Sent(Inside(), "/here", *headers, token=TOKEN).status == status
+    assert Sent(Inside(), "/healthz", token=TOKEN).status == 200
 
 
-def test_a_host_is_looked_at_before_the_token_is() -> None:
-    guard = _middleware(Inside(), token=TOKEN, hosts=frozenset({"here", "also"}))
-    assert _sent(guard, "/here", "http", (b"host", b"here:80"))[0]["status"] == 401
-    start, body = _sent(guard, "/here", "http", (b"x", b"y"), (b"host", b"else:80"))
-    assert start["status"] == 421
-    assert b"call it by one of these: also, here;" in body["body"]
-    assert b"'else'" in body["body"]
+def test_the_host_is_checked_before_the_token() -> None:
+    hosts = frozenset({"here", "also"})
+    assert Sent(Inside(), "/here", (b"host", b"here:80"), token=TOKEN, hosts=hosts).status == 401
+    sent = Sent(Inside(), "/here", (b"x", b"y"), (b"host", b"else:80"), token=TOKEN, hosts=hosts)
+    assert sent.status == 421
+    assert b"also, here" in sent.messages[1]["body"]
+    assert b"else" in sent.messages[1]["body"]
+    assert Sent(Inside(), "/here", (b"host", b"here"), (b"host", b"here")).status == 400
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +197,7 @@ def test_a_server_of_this_computer_answers_to_no_other_name(own: httpx.Client, n
     for path in ("/", "/v1/models", "/healthz"):
         answer = own.get(path, headers={"Host": name})
         assert answer.status_code == 421
-        assert "127.0.0.1" in answer.json()["cure"]
+        assert "127.0.0.1" in answer.json()["hint"]
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "127.0.0.1:8080", "localhost:1", "LOCALHOST", "[::1]", "[::1]:8080"])

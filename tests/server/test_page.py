@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,6 +132,59 @@ def test_a_hostile_table_stays_text(page: "Page", frame: pd.DataFrame, tmp_path:
     assert page.evaluate("document.scripts.length") == 1
 
 
+@pytest.mark.slow
+def test_hostile_names_everywhere_stay_text(
+    browser: "Browser", folders: Path, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    """Names of models, columns, series and files, and a value in an error: every control is used."""
+    models = ["<img src=m onerror=alert(4)>", "</script><script>alert(5)</script>", "javascript:alert(6)"]
+    registry = ModelRegistry([f"plain={folders / 'apart'}"])
+    (one,) = registry
+    registry._models = {name: replace(one, name=name) for name in models}
+    registry._folders = dict.fromkeys(models, folders / "apart")
+    columns = {"unique_id": "<b onmouseover=alert(7)>id</b>", "ds": '"><svg onload=alert(8)>', "y": "'-alert(9)-'"}
+    table = pd.concat([frame.assign(unique_id=name) for name in HOSTILE]).drop_duplicates(["unique_id", "ds"])
+    good, bad = tmp_path / "<img src=f onerror=alert(10)>.csv", tmp_path / "bad.csv"
+    table.rename(columns=columns).to_csv(good, index=False)
+    wrong = table.astype({"y": object}).rename(columns=columns)
+    wrong.iloc[3, 2] = "<img src=v onerror=alert(11)>"
+    wrong.to_csv(bad, index=False)
+    chosen = {"time": columns["ds"], "series": columns["unique_id"], "value": columns["y"]}
+    complaints: list[str] = []
+    with served(registry) as address:
+        page = browser.new_page()
+        page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: _note_foreign(request.url, address, complaints))
+
+        def forecast(model: str, path: Path) -> None:
+            page.goto(address)
+            page.wait_for_selector("#model option", state="attached")
+            _upload(page, path)
+            page.select_option("#model", model)
+            _pick(page, **chosen)
+            page.click("#forecast")
+
+        for model in models:
+            forecast(model, good)
+            page.hover("#preview th >> nth=0")
+            view = page.frame_locator("#view")
+            view.locator("#chart svg").wait_for()
+            for lane in view.locator(".lane-name").all():
+                lane.click()
+            for button in ("#get-csv", "#get-report"):
+                with page.expect_download():
+                    page.click(button)
+            assert view.locator("img, svg[onload]").count() == 0
+            forecast(model, bad)
+            page.wait_for_selector("#problem:not([hidden])")
+            assert "onerror" in (page.text_content("#problem") or "")
+            assert page.locator("img, svg[onload]").count() == 0
+        page.goto(f"{address}/docs")
+        page.close()
+    assert complaints == []
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -211,5 +265,5 @@ def test_the_docs_describe_every_address(browser: "Browser", address: str) -> No
     heads = page.locator("h2").all_text_contents()
     for name in ("POST /v1/forecast", "POST /v1/report", "GET /v1/models", "GET /metrics", "ForecastIn"):
         assert name in heads
-    assert re.search("cure", page.text_content("main") or "")
+    assert re.search("hint", page.text_content("main") or "")
     page.close()

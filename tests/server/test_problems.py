@@ -7,8 +7,9 @@ from typing import Any
 import httpx
 import pandas as pd
 import pytest
+from starlette.exceptions import HTTPException
 
-from leapts.server.problems import BAD_DATA, KINDS, NOT_FOUND, Problem, busy, by_status, in_two, too_slow, unexpected
+from leapts.server.problems import BAD_DATA, KINDS, NOT_FOUND, Problem, as_problem, busy, from_message, too_slow
 from leapts.server.registry import ModelRegistry
 from tests.server.conftest import client_of, histories
 
@@ -25,6 +26,7 @@ STATUSES = {
     "wrong-type": 415,
     "wrong-host": 421,
     "bad-data": 422,
+    "disconnected": 499,
     "unexpected": 500,
     "busy": 503,
     "too-slow-to-answer": 503,
@@ -36,12 +38,12 @@ def _require_problem(answer: Any, status: int, *words: str) -> dict[str, Any]:
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     problem: dict[str, Any] = answer.json()
-    assert set(problem) == {"type", "title", "status", "detail", "cure"}
+    assert set(problem) == {"type", "title", "status", "detail", "hint"}
     assert problem["status"] == status
     assert problem["type"].removeprefix("/docs#") in {kind.name for kind in KINDS}
-    assert problem["cure"]
+    assert problem["hint"]
     for word in words:
-        assert word in f"{problem['detail']} {problem['cure']}", problem
+        assert word in f"{problem['detail']} {problem['hint']}", problem
     return problem
 
 
@@ -49,69 +51,70 @@ def test_every_kind_has_the_status_that_programs_go_by() -> None:
     assert {kind.name: kind.status for kind in KINDS} == STATUSES
 
 
-def test_a_problem_is_a_document_with_its_cure() -> None:
+def test_a_problem_is_a_document_with_a_hint() -> None:
     problem = Problem(BAD_DATA, "a\nb", "do\tthis", headers={"X": "y"})
-    assert json.loads(problem.body()) == {
+    response = problem.response()
+    assert json.loads(bytes(response.body)) == {
         "type": "/docs#bad-data",
         "title": BAD_DATA.title,
         "status": 422,
         "detail": "a\\nb",
-        "cure": "do\\tthis",
+        "hint": "do\\tthis",
     }
-    assert (str(problem), problem.headers) == ("a\nb", {"X": "y"})
-    assert unexpected().kind.name == "unexpected"
+    assert (response.status_code, response.headers["x"]) == (422, "y")
 
 
-def test_what_an_error_says_is_parted_at_its_cure() -> None:
-    assert in_two("it is 1; it was 2; give 3") == ("it is 1; it was 2", "give 3")
-    assert in_two("it is 1") == ("it is 1", "correct the request and send it again")
+def test_an_error_message_is_split_at_its_last_semicolon() -> None:
+    whole, plain = from_message("it is 1; it was 2; give 3"), from_message("it is 1")
+    assert (whole.detail, whole.hint) == ("it is 1; it was 2", "give 3")
+    assert (plain.detail, bool(plain.hint)) == ("it is 1", True)
 
 
-def test_a_status_alone_tells_what_is_wrong() -> None:
-    missing = by_status(404, None)
-    assert (missing.kind, missing.detail, missing.cure) == (NOT_FOUND, NOT_FOUND.title, "see /docs for what there is")
-    method = by_status(405, "Not so", {"Allow": "GET"})
-    assert (method.detail, method.headers) == ("Not so", {"Allow": "GET"})
-    assert method.cure == "use a method that the header Allow names"
-    teapot = by_status(418, None)
-    assert (teapot.kind.name, teapot.kind.status, teapot.detail) == ("bad-request", 418, "I'm a Teapot")
-    assert teapot.cure == "see /docs for what is expected"
+def test_errors_of_the_framework_become_problems() -> None:
+    missing = as_problem(HTTPException(404))
+    assert (missing.kind, missing.detail, "/docs" in missing.hint) == (NOT_FOUND, "Not Found", True)
+    method = as_problem(HTTPException(405, "Not so", {"Allow": "GET"}))
+    assert (method.detail, method.headers, "Allow" in method.hint) == ("Not so", {"Allow": "GET"}, True)
+    teapot = as_problem(HTTPException(418))
+    assert (teapot.kind.name, teapot.kind.status) == ("bad-request", 418)
+    assert as_problem(ValueError("secret")).kind.name == "unexpected"
+    assert "secret" not in as_problem(ValueError("secret")).detail
 
 
 def test_who_shall_come_again_is_told_when() -> None:
     assert busy("much to do").headers == {"Retry-After": "1"}
     later = busy("much to do", 7, limit="more")
     assert (later.headers, later.kind.name) == ({"Retry-After": "7"}, "busy")
-    assert later.cure == "send the request again after 7 s, or start the server with more"
+    assert "7 s" in later.hint
     slow = too_slow(0.5)
     assert (slow.headers, slow.kind.name) == ({"Retry-After": "5"}, "too-slow-to-answer")
-    assert slow.detail == "the answer took longer than 0.5 s"
+    assert "0.5 s" in slow.detail
 
 
 BAD: dict[str, tuple[Change, int, list[str]]] = {
     "no such model": (lambda asked: asked.update(model="apert"), 404, ["'apert'", "'apart'"]),
     "path as model": (lambda asked: asked.update(model="../../etc/passwd"), 404, ["no model"]),
     "no model named": (lambda asked: asked.pop("model"), 400, ["2 models", "'joint', 'apart'"]),
-    "no series": (lambda asked: asked.update(series=[]), 422, ["$.series"]),
+    "no series": (lambda asked: asked.update(series=[]), 422, ["series"]),
     "unknown field": (lambda asked: asked.update(levels=[80]), 422, ["levels"]),
-    "text as values": (lambda asked: asked["series"][0].update(values=["1"] * 20), 422, ["$.series[0].values[0]"]),
-    "true as value": (lambda asked: asked["series"][0].update(values=[True] * 20), 422, ["$.series[0].values[0]"]),
+    "text as values": (lambda asked: asked["series"][0].update(values=["1"] * 20), 422, ["series[0].values[0]"]),
+    "true as value": (lambda asked: asked["series"][0].update(values=[True] * 20), 422, ["series[0].values[0]"]),
     "missing value": (lambda asked: asked["series"][0]["values"].append(None), 422, ["'a'", "position 160", "fill"]),
     "too short": (lambda asked: asked["series"][1].update(values=[1.0]), 422, ["'b'", "look-back of 12"]),
     "huge value": (lambda asked: asked["series"][1]["values"].append(1e200), 422, ["'b'", "1e+200"]),
     "twice": (lambda asked: asked["series"].append(asked["series"][0]), 422, ["'a'", "once"]),
-    "level of 100": (lambda asked: asked.update(level=[100]), 422, ["$.level[0]"]),
+    "level of 100": (lambda asked: asked.update(level=[100]), 422, ["level[0]"]),
     "level twice": (lambda asked: asked.update(level=[80, 80.0]), 422, ["80", "twice"]),
     "level and quantiles": (lambda asked: asked.update(level=[80], quantiles=[0.5]), 422, ["both"]),
     "level too high": (lambda asked: asked.update(level=[99.99]), 422, ["99.99", "held-out windows"]),
     "number as stamp": (lambda asked: asked.update(last=7), 422, ["timestamp", "2024-01-31"]),
     "nonsense as stamp": (lambda asked: asked.update(last="yesterday"), 422, ["'yesterday'"]),
     "end of time": (lambda asked: asked.update(last="9999-12-31"), 422, ["calendar"]),
-    "zone unknown to the model": (lambda asked: asked.update(last="2024-01-01T00:00:00Z"), 422, ["time zones"]),
+    "zone unknown to the model": (lambda asked: asked.update(last="2024-01-01T00:00:00Z"), 422, ["timezone"]),
     "too many series": (
         lambda asked: asked.update(series=[{"id": n, "values": [1.0] * 12} for n in range(21)]),
         413,
-        ["21 series", "at most 20", "--max-series"],
+        ["21 series", "20", "--max-series"],
     ),
     "too long": (lambda asked: asked["series"][0].update(values=[1.0] * 501), 413, ["501", "--max-length"]),
 }
@@ -148,7 +151,7 @@ def test_a_bad_request_is_told_what_is_wrong(strict: httpx.Client, frame: pd.Dat
 )
 def test_what_is_no_json_is_refused(strict: httpx.Client, body: bytes) -> None:
     answer = strict.post(URL, content=body, headers=JSON)
-    assert answer.status_code in (400, 422)
+    assert answer.status_code in (400, 413, 422)
     _require_problem(answer, answer.status_code)
 
 
@@ -195,7 +198,7 @@ def test_what_is_unexpected_tells_nothing_of_the_inside(
     def broken(*_: object) -> None:
         raise RuntimeError("/secret/path in SecretClass")
 
-    monkeypatch.setattr("leapts.forecasting.arrays.ArrayForecaster.forecast", broken)
+    monkeypatch.setattr("leapts.server.model.ServedModel.forecast", broken)
     told: list[str] = []
     with client_of(registry, log=told.append) as client:
         answer = client.post(URL, json={"model": "apart", "series": histories(frame)})

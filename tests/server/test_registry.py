@@ -15,9 +15,11 @@ import pytest
 import torch
 
 from leapts import ConfigError, LeapTS, ModelFileError
+from leapts.server import model
 from leapts.server import registry as models
+from leapts.server.model import ServedModel, identity_of
 from leapts.server.problems import Problem
-from leapts.server.registry import ModelRegistry, Served, identity_of
+from leapts.server.registry import ModelRegistry
 from tests.forecasting.frames import APART, make_forecaster
 from tests.server.conftest import client_of, histories
 
@@ -29,8 +31,9 @@ def _until(is_true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def _state(name: str, identity: tuple[int, ...], version: str = "1") -> Served:
-    return Served(name=name, version=version, model=cast("Any", None), arrays=cast("Any", None), identity=identity)
+def _state(name: str, identity: tuple[int, ...], version: str = "1") -> ServedModel:
+    nothing = cast("Any", None)
+    return ServedModel(name=name, version=version, estimator=nothing, identity=identity, _arrays=nothing)
 
 
 class Disk:
@@ -42,7 +45,7 @@ class Disk:
         self.looks = 0
         self.reads: list[str] = []
 
-    def read(self, name: str, path: Path) -> Served:
+    def read(self, name: str, path: Path) -> ServedModel:
         self.reads.append(name)
         identity = self.identities[path.name]
         if identity is None or path.name in self.broken:
@@ -59,7 +62,7 @@ class Disk:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk("a", "b")
-    monkeypatch.setattr(models, "_read", disk.read)
+    monkeypatch.setattr(ServedModel, "load", disk.read)
     monkeypatch.setattr(models, "identity_of", disk.identity)
     return disk
 
@@ -135,11 +138,11 @@ def test_a_model_is_found_by_its_name_and_by_nothing_like_it() -> None:
     with pytest.raises(Problem) as refused:
         both.find(None)
     assert (refused.value.kind.status, refused.value.detail) == (400, "2 models are served")
-    assert refused.value.cure == "say which one: model is one of 'a', 'b'"
-    for name, cure in (("xyz", "there are 'a', 'b'"), ("A", "did you mean 'a'?"), ("", "there are 'a', 'b'")):
+    assert refused.value.hint == "set model to one of 'a', 'b'"
+    for name, hint in (("xyz", "the models are 'a', 'b'"), ("A", "did you mean 'a'?"), ("", "the models are 'a', 'b'")):
         with pytest.raises(Problem) as refused:
             both.find(name)
-        assert (refused.value.kind.status, refused.value.cure) == (404, cure)
+        assert (refused.value.kind.status, refused.value.hint) == (404, hint)
         assert refused.value.detail == f"there is no model {name!r}"
 
 
@@ -147,7 +150,7 @@ def test_of_many_models_eight_are_named(disk: Disk) -> None:
     disk.identities = {f"m{number}": (1,) for number in range(10)}
     with pytest.raises(Problem) as refused:
         ModelRegistry(disk.identities).find("zzz")
-    assert refused.value.cure.endswith("'m6', 'm7'")
+    assert refused.value.hint.endswith("'m6', 'm7'")
 
 
 @pytest.mark.parametrize(
@@ -165,21 +168,21 @@ def test_a_name_stands_before_an_equals_sign(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there=is").mkdir()
-    name, path = models._parted(given)
+    name, path = models._split_name(given)
     assert (name, str(path)) == expected
 
 
 def test_a_folder_is_another_once_either_file_is(tmp_path: Path) -> None:
-    assert models.identity_of(tmp_path) is None
+    assert identity_of(tmp_path) is None
     config, weights = tmp_path / "config.json", tmp_path / "model.safetensors"
     config.write_bytes(b"1")
-    assert models.identity_of(tmp_path) is None
+    assert identity_of(tmp_path) is None
     weights.write_bytes(b"1")
-    seen = [models.identity_of(tmp_path)]
-    assert seen[0] == models.identity_of(tmp_path)
+    seen = [identity_of(tmp_path)]
+    assert seen[0] == identity_of(tmp_path)
     for file in (config, weights):
         file.write_bytes(b"longer")
-        seen.append(models.identity_of(tmp_path))
+        seen.append(identity_of(tmp_path))
     assert None not in seen
     assert len(set(seen)) == 3
 
@@ -206,7 +209,7 @@ def _reading(monkeypatch: pytest.MonkeyPatch, folder: Path, meanwhile: Callable[
         return SimpleNamespace(fitted=fitted)
 
     monkeypatch.setattr(LeapTS, "load", load)
-    monkeypatch.setattr(models, "ArrayForecaster", forecaster)
+    monkeypatch.setattr(model, "ArrayForecaster", forecaster)
     return made
 
 
@@ -215,7 +218,7 @@ def test_a_model_is_read_with_its_version_and_made_ready(tmp_path: Path, monkeyp
     (served,) = ModelRegistry([tmp_path / "m"])
     assert served.version == hashlib.sha256(b"content").hexdigest()[:12]
     assert (made["fill"], made["measure"], made["fitted"].model.training) == ("ffill", True, False)
-    assert served.identity == models.identity_of(tmp_path / "m")
+    assert served.identity == identity_of(tmp_path / "m")
 
 
 def test_a_folder_that_changes_while_it_is_read_is_not_believed(
@@ -223,22 +226,14 @@ def test_a_folder_that_changes_while_it_is_read_is_not_believed(
 ) -> None:
     folder = tmp_path / "m"
     _reading(monkeypatch, folder, lambda: (folder / "model.safetensors").write_bytes(b"other content"))
-    with pytest.raises(ModelFileError, match="was replaced while it was read; it is read again"):
+    with pytest.raises(ModelFileError, match="was replaced while it was read"):
         ModelRegistry([folder])
-    monkeypatch.setattr(models, "identity_of", lambda path: None if path == folder else identity_of(path))
+    monkeypatch.setattr(model, "identity_of", lambda path: None if path == folder else identity_of(path))
     with pytest.raises(ModelFileError, match="was replaced while it was read"):
         ModelRegistry([folder])
     monkeypatch.setattr(LeapTS, "load", lambda _: (folder / "config.json").unlink(missing_ok=True))
-    with pytest.raises(ModelFileError, match="went away while it was read; save the model again"):
+    with pytest.raises(ModelFileError, match="was removed while it was read"):
         ModelRegistry([folder])
-
-
-def test_only_what_takes_leaps_can_tell_of_them(folders: Path) -> None:
-    fusion = LeapTS.load(folders / "apart").fitted_.model.fusion
-    for part, traces in ((fusion, True), (torch.nn.Identity(), False)):
-        arrays = SimpleNamespace(fitted=SimpleNamespace(model=SimpleNamespace(fusion=part)))
-        served = Served(name="a", version="1", model=cast("Any", None), arrays=cast("Any", arrays), identity=(1,))
-        assert served.traces is traces
 
 
 def test_models_go_by_their_folders_names_or_by_those_given(folders: Path) -> None:

@@ -2,7 +2,9 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
 import json
+import re
 import signal
 import socket
 import sys
@@ -84,39 +86,15 @@ def test_that_it_is_ready_is_said_only_when_it_is(monkeypatch: pytest.MonkeyPatc
     assert said == [True] * started
 
 
-def test_signals_are_obeyed_while_it_runs_and_belong_to_their_owner_after() -> None:
-    server = Server(_nothing, Limits(), lambda: None)
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.getsignal(number) for number in numbers]
-    with server.capture_signals():
-        assert [signal.getsignal(number) for number in numbers] == [server.handle_exit] * 2
-    assert [signal.getsignal(number) for number in numbers] == before
-    with pytest.raises(ZeroDivisionError), server.capture_signals():
-        raise ZeroDivisionError
-    assert [signal.getsignal(number) for number in numbers] == before
-
-
-def test_in_another_thread_signals_are_left_alone() -> None:
-    server = Server(_nothing, Limits(), lambda: None)
-
-    def captured() -> object:
-        with server.capture_signals():
-            return signal.getsignal(signal.SIGTERM)
-
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        assert pool.submit(captured).result() == signal.getsignal(signal.SIGTERM)
-
-
-def test_what_was_made_before_is_not_looked_through_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_leaves_old_objects_out_of_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[object] = []
     for name in ("collect", "freeze"):
         monkeypatch.setattr(f"leapts.server.running.gc.{name}", lambda name=name: called.append(name))
-    monkeypatch.setattr("leapts.server.running.gc.get_threshold", lambda: (700, 10, 5))
-    monkeypatch.setattr("leapts.server.running.gc.set_threshold", lambda *numbers: called.append(numbers))
+    monkeypatch.setattr("leapts.server.running.signal.signal", lambda number, _: called.append(number))
     monkeypatch.setattr(Server, "run", lambda _, sockets: called.append(sockets))
     with bound_socket("127.0.0.1", 0) as listening:
         serve(_nothing, listening, Limits(), ready=lambda: None)
-        assert called == ["collect", "freeze", (20_000, 10, 5), [listening]]
+        assert called == ["collect", "freeze", signal.SIGINT, signal.SIGTERM, [listening]]
 
 
 def _addresses(port: int) -> set[str]:
@@ -169,6 +147,37 @@ def test_a_signal_lets_what_was_begun_end_well(folders: Path, frame: pd.DataFram
         assert answer.startswith(b"HTTP/1.1 200 ")
         assert len(json.loads(answer.partition(b"\r\n\r\n")[2])["forecasts"]) == 3
         assert stopping.result(30) == 0
+
+
+@pytest.mark.slow
+def test_forecasts_in_progress_survive_a_signal(folders: Path) -> None:
+    """Forecasts that the thread computes, or that wait for it, are answered before the server stops."""
+    values = [float(step % 7) for step in range(12)]
+    asked = {"series": [{"id": number, "values": values} for number in range(2000)], "trace": True}
+    body = json.dumps(asked).encode()
+    head = f"POST /v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
+    request = f"{head}Content-Type: application/json\r\nConnection: close\r\n\r\n".encode() + body
+    with running(folders / "apart", "--max-wait", 1000) as server, contextlib.ExitStack() as stack:
+        connections = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60)) for _ in range(6)
+        ]
+        for connection in connections:
+            connection.sendall(request)
+        in_progress, deadline = "0.0", time.monotonic() + 60
+        while in_progress == "0.0":
+            assert time.monotonic() < deadline
+            text = httpx.get(f"{server.address}/metrics", timeout=60).text
+            found = re.search(r'leapts_requests_in_work{kind="forecast"} (\S+)', text)
+            assert found
+            in_progress = found[1]
+        code = server.stop()
+        for connection in connections:
+            answer = b""
+            while part := connection.recv(1_000_000):
+                answer += part
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert len(json.loads(answer.partition(b"\r\n\r\n")[2])["forecasts"]) == 2000
+        assert code == 0
 
 
 def test_what_cannot_be_served_is_said_in_a_line(tmp_path: Path) -> None:

@@ -3,20 +3,21 @@
 import asyncio
 import io
 import time
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
 import pandas as pd
 import pytest
-from fastapi import FastAPI, Response
 
 from leapts import DataError, LeapTS
-from leapts.server import Limits, tables
+from leapts.server import Limits, routes, tables
+from leapts.server.app import create_app
+from leapts.server.model import ServedModel
 from leapts.server.problems import Problem
-from leapts.server.registry import ModelRegistry, Served
-from leapts.server.request_body import BodyReader
-from leapts.server.tables import add_tables
+from leapts.server.registry import ModelRegistry
+from leapts.server.schemas import TableIn
 from tests.server.conftest import client_of
 
 CSV = {"Content-Type": "text/csv"}
@@ -44,29 +45,28 @@ class Model:
 
 
 class Door:
-    """The addresses that take tables, in front of such a model."""
+    """The application in front of such a model."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **limits: Any) -> None:
-        self.model, self.reader, self.safe = Model(), BodyReader(Limits(**limits)), list[bool]()
-        tail = SimpleNamespace(freq="D")
-        self.served = cast(
-            "Served", SimpleNamespace(model=self.model, arrays=SimpleNamespace(fitted=SimpleNamespace(tail=tail)))
-        )
-        self.app = FastAPI()
-        self.app.add_exception_handler(Problem, self._refuse)
-        self.stop = add_tables(self.app, cast("ModelRegistry", self), self.reader)
-        monkeypatch.setattr(tables, "csv_bytes", self._written)
+        self.model, self.safe = Model(), list[bool]()
+        self.served = cast("ServedModel", SimpleNamespace(name="m", version="1", estimator=self.model, freq="D"))
+        self.app = create_app(cast("ModelRegistry", self), limits=Limits(**limits))
+        self.services = self.app.state.services
+        monkeypatch.setattr(routes, "csv_bytes", self._written)
 
     def _written(self, forecast: str, *, escape_formulas: bool) -> bytes:
         self.safe.append(escape_formulas)
-        assert self.reader.in_work["table"] >= 1
+        assert self.tables >= 1
         return forecast.encode()
 
-    async def _refuse(self, _: object, problem: Exception) -> Response:
-        assert isinstance(problem, Problem)
-        return Response(problem.kind.name, problem.kind.status)
+    @property
+    def tables(self) -> int:
+        return int(self.services.admission.in_progress["table"])
 
-    def find(self, _: str | None) -> Served:
+    def __iter__(self) -> Iterator[ServedModel]:
+        yield self.served
+
+    def find(self, _: str | None) -> ServedModel:
         return self.served
 
     def post(self, path: str = URL, *, times: int = 1, **query: Any) -> list[httpx.Response]:
@@ -76,6 +76,10 @@ class Door:
                 return await asyncio.gather(*asked)
 
         return asyncio.run(main())
+
+
+def _kind(answer: httpx.Response) -> str:
+    return str(answer.json()["type"]).removeprefix("/docs#")
 
 
 @pytest.fixture
@@ -95,7 +99,7 @@ def door(monkeypatch: pytest.MonkeyPatch) -> Door:
         ({"model": "x" * 1000}, 200),
         ({"model": "x" * 1001}, 422),
         ({"id_col": "x" * 1001}, 422),
-        ({"safe_cells": "perhaps"}, 422),
+        ({"escape_formulas": "perhaps"}, 422),
     ],
 )
 def test_parameters_are_taken_up_to_their_limits(door: Door, query: dict[str, Any], status: int) -> None:
@@ -104,7 +108,7 @@ def test_parameters_are_taken_up_to_their_limits(door: Door, query: dict[str, An
 
 
 def test_levels_reach_the_model_as_they_are_written(door: Door) -> None:
-    for query in ({}, {"level": [80, 99.5]}, {"safe_cells": "true"}):
+    for query in ({}, {"level": [80, 99.5]}, {"escape_formulas": "true"}):
         (answer,) = door.post(**query)
         assert answer.text == "forecast"
         assert answer.headers["content-disposition"] == 'attachment; filename="forecast.csv"'
@@ -117,14 +121,14 @@ def test_tables_are_worked_on_one_at_a_time_in_their_places(door: Door) -> None:
     answers = door.post(times=4)
     assert [answer.status_code for answer in answers] == [200] * 4
     assert door.model.most_under_way == 1
-    assert door.reader.in_work["table"] == 0
+    assert door.tables == 0
 
 
 def test_who_finds_no_place_is_refused_before_the_table_is_read(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    door.reader.in_work["table"] = 4
-    monkeypatch.setattr(door.reader, "body", None)
+    door.services.admission.in_progress["table"] = 4
+    monkeypatch.setattr(door.services.bodies, "receive", None)
     (answer,) = door.post()
-    assert (answer.status_code, answer.text) == (503, "busy")
+    assert (answer.status_code, _kind(answer)) == (503, "busy")
 
 
 def test_work_that_takes_too_long_keeps_its_place_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,11 +138,11 @@ def test_work_that_takes_too_long_keeps_its_place_to_its_end(monkeypatch: pytest
     async def main() -> tuple[int, str, int]:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(door.app), base_url="http://here") as client:
             answer = await client.post(URL, content=TABLE, headers=CSV)
-            kept = door.reader.in_work["table"]
+            kept = door.tables
             async with asyncio.timeout(10):
-                while door.reader.in_work["table"]:
+                while door.tables:
                     await asyncio.sleep(0.01)
-            return answer.status_code, answer.text, kept
+            return answer.status_code, _kind(answer), kept
 
     assert asyncio.run(main()) == (503, "too-slow-to-answer", 1)
     assert door.safe == [False]
@@ -148,8 +152,8 @@ def test_what_nobody_waits_for_any_more_is_not_begun(monkeypatch: pytest.MonkeyP
     door = Door(monkeypatch, seconds=0.1)
     door.model.seconds = 0.5
     answers = door.post(times=4)
-    assert [answer.text for answer in answers] == ["too-slow-to-answer"] * 4
-    assert door.reader.in_work["table"] == 1
+    assert [_kind(answer) for answer in answers] == ["too-slow-to-answer"] * 4
+    assert door.tables == 1
     time.sleep(1.0)
     assert door.safe == [False]
 
@@ -162,7 +166,7 @@ def test_an_end_drops_what_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> Non
         async with httpx.AsyncClient(transport=httpx.ASGITransport(door.app), base_url="http://here") as client:
             asked = [asyncio.create_task(client.post(URL, content=TABLE, headers=CSV)) for _ in range(3)]
             await asyncio.sleep(0.1)
-            door.stop()
+            door.services.tables.stop()
             await asyncio.gather(*asked, return_exceptions=True)
 
     asyncio.run(main())
@@ -171,24 +175,24 @@ def test_an_end_drops_what_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_report_shows_two_hundred_series(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[int] = []
-    monkeypatch.setattr(tables, "collect", lambda *_, max_series: shown.append(max_series))
-    monkeypatch.setattr(tables, "report_html", lambda _, title: f"<p>{title}</p>")
+    monkeypatch.setattr(routes, "collect", lambda *_, max_series: shown.append(max_series))
+    monkeypatch.setattr(routes, "report_html", lambda _, title: f"<p>{title}</p>")
     (answer,) = door.post("/v1/report")
     assert (shown, answer.text) == ([200], "<p>LeapTS forecast</p>")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
 
 
 def _narrow(header: bytes, series: int = 5) -> None:
-    tables._require_narrow(header, Limits(series=series))
+    tables._check_header(header, Limits(series=series))
 
 
 @pytest.mark.parametrize("separator", [b",", b";", b"\t", b"|"])
 def test_a_table_may_have_a_hundred_columns_more_than_series(separator: bytes) -> None:
     _narrow(separator.join([b"c"] * 105) + b"\n" + b",,," * 99)
-    with pytest.raises(Problem, match="the table has 106 columns, and at most 105 are taken") as refused:
+    with pytest.raises(Problem, match="the table has 106 columns; the limit is 105") as refused:
         _narrow(b"\r\n " + separator.join([b"c"] * 106))
     assert refused.value.kind.name == "too-large"
-    assert "--max-series" in refused.value.cure
+    assert "--max-series" in refused.value.hint
     with pytest.raises(Problem, match="the table has 106 columns"):
         _narrow(b"\xef\xbb\xbf\n" + separator.join([b"c"] * 106))
     with pytest.raises(Problem, match="the table has 106 columns"):
@@ -198,7 +202,7 @@ def test_a_table_may_have_a_hundred_columns_more_than_series(separator: bytes) -
 def test_quotation_marks_of_a_header_are_closed_in_it() -> None:
     _narrow(b'"a","b"\n"c')
     for header in (b'"a\nb",c\n', b'"a","b\r\n', b'"""'):
-        with pytest.raises(Problem, match="goes on over its first line") as refused:
+        with pytest.raises(Problem, match="after its first line") as refused:
             _narrow(header)
         assert refused.value.kind.name == "bad-data"
 
@@ -208,18 +212,18 @@ def _panel(door: Door, series: int, length: int, **columns: Any) -> Any:
     days = pd.date_range("2024-01-01", periods=length).strftime("%Y-%m-%d")
     rows = [f"s{number},{day},1" for number in range(series) for day in days]
     content = "\n".join([",".join(names.values()), *rows]).encode()
-    return tables._panel(content, door.served, tables.Columns(**columns), Limits(series=3, length=4))
+    return tables.read_table(content, door.served, TableIn(**columns), Limits(series=3, length=4))
 
 
 def test_a_panel_is_taken_up_to_its_limits(door: Door) -> None:
     panel = _panel(door, 3, 4)
     assert (len(panel), panel.lengths.tolist(), panel.freq) == (3, [4, 4, 4], "D")
-    with pytest.raises(Problem, match="the table has 4 series, and at most 3 are taken") as refused:
+    with pytest.raises(Problem, match="the table has 4 series; the limit is 3") as refused:
         _panel(door, 4, 4)
-    assert "--max-series" in refused.value.cure
-    with pytest.raises(Problem, match="the table has a series of 5 values, and at most 4 are taken") as refused:
+    assert "--max-series" in refused.value.hint
+    with pytest.raises(Problem, match="the table has a series of 5 values; the limit is 4") as refused:
         _panel(door, 3, 5)
-    assert "--max-length" in refused.value.cure
+    assert "--max-length" in refused.value.hint
 
 
 def test_gaps_are_filled_with_no_more_values_than_half_the_bytes_of_a_request(
@@ -231,7 +235,7 @@ def test_gaps_are_filled_with_no_more_values_than_half_the_bytes_of_a_request(
         last = pd.Timestamp("2024-01-01") + pd.Timedelta(days=days - 1)
         content = f"unique_id,ds,y\na,2024-01-01,1\na,{last:%Y-%m-%d},2\n".encode()
         limits = Limits(body=1800, bodies=1800)
-        return int(tables._panel(content, door.served, tables.Columns(), limits).lengths[0])
+        return int(tables.read_table(content, door.served, TableIn(), limits).lengths[0])
 
     assert filled(900) == 900
     with pytest.raises(DataError, match=r"would make 901 values"):
@@ -241,16 +245,6 @@ def test_gaps_are_filled_with_no_more_values_than_half_the_bytes_of_a_request(
 @pytest.mark.parametrize("column", ["id_col", "time_col", "target_col"])
 def test_a_column_that_is_named_is_taken_instead_of_the_models(door: Door, column: str) -> None:
     assert len(_panel(door, 2, 3, **{column: "other"})) == 2
-
-
-def test_an_error_of_the_library_is_a_problem_with_its_cure() -> None:
-    def fail(_: bytes) -> None:
-        raise DataError("it is 1; give 2")
-
-    with pytest.raises(Problem, match="it is 1") as refused:
-        tables._in_problems(fail, b"")
-    assert (refused.value.kind.name, refused.value.cure) == ("bad-data", "give 2")
-    assert tables._in_problems(bytes.upper, b"a") == b"A"
 
 
 def test_the_forecast_of_a_table_is_that_of_predict(client: httpx.Client, frame: pd.DataFrame, joint: LeapTS) -> None:
@@ -301,7 +295,7 @@ def test_a_bad_table_is_told_what_is_wrong(registry: ModelRegistry, content: byt
             answer = client.post(path, params={"model": "apart"}, content=content, headers=CSV)
             assert answer.status_code == status, answer.text
             problem = answer.json()
-            assert words in f"{problem['detail']} {problem['cure']}"
+            assert words in f"{problem['detail']} {problem['hint']}"
 
 
 @pytest.mark.parametrize(
@@ -314,11 +308,11 @@ def test_bad_parameters_are_refused(client: httpx.Client, frame: pd.DataFrame, p
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_safe_cells_are_asked_for(client: httpx.Client, frame: pd.DataFrame) -> None:
+def test_escape_formulas_are_asked_for(client: httpx.Client, frame: pd.DataFrame) -> None:
     body = frame.replace({"unique_id": {"a": "=1+1"}}).to_csv(index=False)
     parameters = {"model": "apart"}
     plain = client.post("/v1/forecast/csv", params=parameters, content=body, headers={"Content-Type": "text/csv"})
-    parameters["safe_cells"] = "true"
+    parameters["escape_formulas"] = "true"
     safe = client.post("/v1/forecast/csv", params=parameters, content=body, headers={"Content-Type": "text/csv"})
     assert pd.read_csv(io.BytesIO(plain.content))["unique_id"].unique().tolist() == ["=1+1", "b", "c"]
     assert pd.read_csv(io.BytesIO(safe.content))["unique_id"].unique().tolist() == ["'=1+1", "b", "c"]

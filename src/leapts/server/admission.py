@@ -1,68 +1,68 @@
-"""Who may wait, and who is better told at once to come again."""
+"""Admission control: requests beyond the limits are refused at once (load shedding)."""
 
 import math
-from weakref import WeakKeyDictionary
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 
-from leapts.forecasting.arrays import ArrayForecaster
-from leapts.model.network import Record
+from leapts.server.limits import Limits
 from leapts.server.problems import busy
 
-_MEMORY, _FADING = 0.7, 0.995  # how much of what was counts beside what is: of a pace, and of the largest request
+_SMOOTHING = 0.7  # weight of the former estimate of the seconds per row
+_DECAY = 0.995  # of the largest recent request, with every further request
+_MIN_SECONDS = 0.005  # shorter batches overestimate the cost of a row, so they may only lower it
+_ROUNDING = 1.01
 
-_SHORT = 0.005  # seconds
-_ROUNDING = 1.01  # what is added up and taken off again is never exact
 
+class Admission:
+    """Counts requests in progress, and estimates the seconds of work that are queued.
 
-class Queue:
-    """How much work is waiting, in seconds of it, and who may still join.
-
-    Where more is asked for than can be done, waiting grows without end, for everyone. So whoever would have to wait for
-    more work than the largest request of late makes by itself is asked to come again, at once.
+    Under overload an unlimited queue makes every client wait longer and longer. So a forecast is refused if more work
+    is queued than `Limits.wait`, or than the largest recent request takes by itself.
     """
 
-    def __init__(self, most: float) -> None:
-        """Begins empty.
-
-        Args:
-            most: Seconds of work that anyone may be asked to wait for, however small the requests are.
-        """
-        self.ahead = 0.0
-        self._most = most
+    def __init__(self, limits: Limits) -> None:
+        self.in_progress = {"forecast": 0, "table": 0}
+        self.queued_seconds = 0.0
+        self._max = {"forecast": limits.concurrency, "table": limits.tables}
+        self._max_seconds = limits.wait
         self._largest = 0.0
-        self._paces: WeakKeyDictionary[ArrayForecaster, dict[Record, float]] = WeakKeyDictionary()
+        self._row_seconds: dict[Hashable, float] = {}  # by kind of batch: a model and a kind of record
 
-    def estimate(self, forecaster: ArrayForecaster, record: Record, rows: int) -> float:
-        """Seconds that so many rows take."""
-        return rows * self._paces.get(forecaster, {}).get(record, forecaster.row_seconds)
-
-    def learn(self, forecaster: ArrayForecaster, record: Record, rows: int, seconds: float) -> None:
-        """Remember what a pass took; a short one says more of what a pass costs than of what its rows do."""
-        if seconds < _SHORT:
-            return
-        paces = self._paces.setdefault(forecaster, {})
-        pace = seconds / rows
-        paces[record] = pace + _MEMORY * (paces.get(record, pace) - pace)
-
-    def require_room(self, seconds: float = 0.0) -> None:
-        """Refuse who would have to wait too long.
+    def check(self, kind: str, seconds: float = 0.0) -> None:
+        """Check whether a request of this kind, and with this work, may begin.
 
         Raises:
-            Problem: When too much is waiting already.
+            Problem: If too many requests are in progress, or too much work is queued.
         """
-        if self.ahead > _ROUNDING * max(self._most, self._largest, seconds):
-            detail = f"requests that take {self.ahead:.2f} s are waiting already"
-            raise busy(detail, max(1, math.ceil(self.ahead)), limit="a higher --max-wait")
+        if self.in_progress[kind] >= self._max[kind]:
+            raise busy(f"{self._max[kind]} requests are in progress", 1 if kind == "forecast" else 5)
+        if kind == "forecast" and self.queued_seconds > _ROUNDING * max(self._max_seconds, self._largest, seconds):
+            wait = max(1, math.ceil(self.queued_seconds))
+            raise busy(f"requests of {self.queued_seconds:.2f} s are queued", wait, limit="a higher --max-wait")
 
-    def join(self, seconds: float) -> None:
-        """Wait with so much work, until `leave`.
+    @contextmanager
+    def slot(self, kind: str, seconds: float = 0.0) -> Iterator[None]:
+        """Count a request as in progress, and its work as queued; refuse it as `check` does."""
+        self.check(kind, seconds)
+        if kind == "forecast":
+            self._largest = max(seconds, self._largest * _DECAY)
+        self.in_progress[kind] += 1
+        self.queued_seconds += seconds
+        try:
+            yield
+        finally:
+            self.in_progress[kind] -= 1
+            self.queued_seconds -= seconds
 
-        Raises:
-            Problem: When too much is waiting already.
-        """
-        self.require_room(seconds)
-        self._largest = max(seconds, self._largest * _FADING)
-        self.ahead += seconds
+    def estimate(self, batch: Hashable, rows: int, row_seconds: float) -> float:
+        """Estimate the seconds of work for these rows; `row_seconds` is used until `learn` knows better."""
+        return rows * self._row_seconds.get(batch, row_seconds)
 
-    def leave(self, seconds: float) -> None:
-        """So much work is done, or given up."""
-        self.ahead -= seconds
+    def learn(self, batch: Hashable, rows: int, seconds: float) -> None:
+        """Update the estimate with the processor time of a batch."""
+        measured = seconds / rows
+        known = self._row_seconds.get(batch, measured)
+        if seconds >= _MIN_SECONDS:
+            self._row_seconds[batch] = measured + _SMOOTHING * (known - measured)
+        elif batch in self._row_seconds:
+            self._row_seconds[batch] = min(known, measured)

@@ -1,4 +1,4 @@
-"""How much one caller, and all of them together, may ask for."""
+"""Limits on one request and on all requests together."""
 
 from dataclasses import dataclass
 
@@ -7,19 +7,18 @@ from leapts.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What is refused beyond.
+    """Sizes, counts and times above which a request is refused.
 
     Attributes:
-        body: Bytes of one request.
-        bodies: Bytes of all requests that are being read, so that many slow callers cannot fill the memory.
+        body: Bytes of one request body.
+        bodies: Bytes of all request bodies being received, so that many slow clients cannot fill the memory.
         series: Series in one request.
         length: Values in one series.
-        concurrency: Forecasts that are being made or wait for it; whoever comes then is asked to come again.
-        tables: The same for tables and reports, which take longer.
-        wait: Seconds of work that may be waiting before a request; more, where a single request makes more.
-        seconds: For reading a request, again for answering it, and again for the caller to read what does not fit
-            into the buffers on the way.
-        header_seconds: For a caller to say what it wants, once connected.
+        concurrency: Forecasts in progress or waiting; further requests get status 503.
+        tables: The same for CSV forecasts and reports, which take longer.
+        wait: Seconds of work that may be queued before a request; more if one recent request alone took longer.
+        seconds: Time to receive a request, to answer it, and for the client to read the response.
+        header_seconds: Time for a connected client to send the headers of a request.
     """
 
     body: int = 8_000_000
@@ -35,6 +34,6 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if not value > 0:
-                raise ConfigError(f"the limit {name} is {value}; give a number above 0")
+                raise ConfigError(f"{name}={value}: the limit must be greater than 0")
         if self.bodies < self.body:
-            raise ConfigError(f"all requests together may have {self.bodies} bytes, and one of them {self.body}")
+            raise ConfigError(f"bodies={self.bodies}: the limit for all requests must be at least body={self.body}")

@@ -1,104 +1,64 @@
-"""What the server has done, as Prometheus reads it."""
+"""Metrics of the server for Prometheus."""
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from leapts.server.admission import Admission
+from leapts.server.registry import ModelRegistry
+from leapts.server.request_body import BodyReader
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-SHARED = (1, 2, 4, 8, 16, 32, 64, 128)
-
-Labels = tuple[str, ...]
-
-
-class Counter:
-    """Counts that only rise, one for each combination of labels."""
-
-    def __init__(self, name: str, about: str, labels: Labels = ()) -> None:
-        self.name, self.about, self.labels = name, about, labels
-        self.counts: dict[Labels, int] = {}
-
-    def add(self, *values: str) -> None:
-        """Count one more under these labels."""
-        self.counts[values] = self.counts.get(values, 0) + 1
-
-    def lines(self) -> Iterable[str]:
-        """As text."""
-        yield from _head(self.name, self.about, "counter")
-        for values, count in sorted(self.counts.items()):
-            yield f"{self.name}{_labelled(self.labels, values)} {count}"
-
-
-class Histogram:
-    """How often values fell below each of some bounds, for each combination of labels."""
-
-    def __init__(self, name: str, about: str, bounds: Sequence[float], labels: Labels = ()) -> None:
-        self.name, self.about, self.bounds, self.labels = name, about, tuple(bounds), labels
-        self.buckets: dict[Labels, list[int]] = {}
-        self.sums: dict[Labels, float] = {}
-
-    def observe(self, value: float, *values: str) -> None:
-        """Count a value."""
-        buckets = self.buckets.get(values)
-        if buckets is None:
-            buckets = self.buckets[values] = [0] * (len(self.bounds) + 1)
-        buckets[bisect_left(self.bounds, value)] += 1
-        self.sums[values] = self.sums.get(values, 0.0) + value
-
-    def lines(self) -> Iterable[str]:
-        """As text; each bucket holds all that is below its bound."""
-        yield from _head(self.name, self.about, "histogram")
-        for values, buckets in sorted(self.buckets.items()):
-            total = 0
-            for bound, count in zip((*map(str, self.bounds), "+Inf"), buckets, strict=True):
-                total += count
-                yield f"{self.name}_bucket{_labelled((*self.labels, 'le'), (*values, bound))} {total}"
-            yield f"{self.name}_sum{_labelled(self.labels, values)} {self.sums[values]:.9g}"
-            yield f"{self.name}_count{_labelled(self.labels, values)} {total}"
-
-
-@dataclass(frozen=True)
-class Gauge:
-    """What is true right now, by the values of its labels."""
-
-    name: str
-    about: str
-    labels: Labels
-    values: Mapping[Any, int]  # by labels
-
-    def lines(self) -> Iterable[str]:
-        """As text."""
-        yield from _head(self.name, self.about, "gauge")
-        for values, value in self.values.items():
-            yield f"{self.name}{_labelled(self.labels, values)} {value}"
+REQUESTS = (1, 2, 4, 8, 16, 32, 64, 128)
+disable_created_metrics()  # type: ignore[no-untyped-call]  # they would double the number of time series
 
 
 class Metrics:
-    """All there is to know about a server."""
+    """Counters and histograms of one server, and gauges of its state."""
 
-    def __init__(self) -> None:
-        self.requests = Counter("leapts_requests_total", "Requests answered.", ("path", "status"))
-        self.seconds = Histogram("leapts_request_seconds", "Time from request to answer.", SECONDS, ("path",))
-        self.shared = Histogram("leapts_batch_requests", "Requests that shared a pass through the model.", SHARED)
-        self.reloads = Counter("leapts_model_reloads_total", "Replaced model folders read.", ("model", "outcome"))
+    def __init__(self, models: ModelRegistry, admission: Admission, bodies: BodyReader) -> None:
+        self._registry = own = CollectorRegistry()
+        self.requests = Counter("leapts_requests", "Responses by path and status.", ("path", "status"), registry=own)
+        self.seconds = Histogram(
+            "leapts_request_seconds", "Time from request to response.", ("path",), buckets=SECONDS, registry=own
+        )
+        self.batches = Histogram("leapts_batch_requests", "Requests of a batch.", buckets=REQUESTS, registry=own)
+        self._reloads = Counter(
+            "leapts_model_reloads", "Replaced model folders read again.", ("model", "outcome"), registry=own
+        )
+        in_progress = Gauge("leapts_requests_in_work", "Requests in progress.", ("kind",), registry=own)
+        for kind in admission.in_progress:
+            in_progress.labels(kind).set_function(partial(admission.in_progress.__getitem__, kind))
+        held = Gauge("leapts_body_bytes_held", "Bytes of incomplete request bodies.", registry=own)
+        held.set_function(lambda: bodies.held)
+        own.register(_Models(models))
 
-    def text(self, gauges: Iterable[Gauge] = ()) -> str:
-        """Everything, with what is true right now."""
-        parts: list[Counter | Histogram | Gauge] = [self.requests, self.seconds, self.shared, self.reloads, *gauges]
-        lines = [line for part in parts for line in part.lines()]
-        return "\n".join(lines) + "\n"
+    def count_reload(self, model: str, outcome: str) -> None:
+        """Count a replaced model folder."""
+        self._reloads.labels(_label(model), outcome).inc()
+
+    def text(self) -> bytes:
+        """Return all metrics in the text format of Prometheus."""
+        return generate_latest(self._registry)
 
 
-def _head(name: str, about: str, kind: str) -> list[str]:
-    return [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+class _Models(Collector):
+    """Reports the models that are served now."""
+
+    def __init__(self, models: ModelRegistry) -> None:
+        self._models = models
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Give one gauge per model."""
+        found = GaugeMetricFamily("leapts_model_info", "Served models.", labels=("model", "version"))
+        for one in self._models:
+            found.add_metric((_label(one.name), one.version), 1)
+        yield found
 
 
-def _labelled(names: Labels, values: Labels) -> str:
-    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True))
-    return f"{{{pairs}}}" if pairs else ""
-
-
-def _escaped(value: str) -> str:
-    """A label's value can hold anything, once these three are escaped and what has no UTF-8 is spelt out."""
-    spelt = value.encode("utf-8", "backslashreplace").decode()  # first: its backslashes need escaping, too
-    return spelt.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+def _label(name: str) -> str:
+    """Replace characters that UTF-8 cannot encode, such as those of a folder named in another encoding."""
+    return name.encode("utf-8", "backslashreplace").decode()

@@ -1,131 +1,128 @@
-"""Reading requests: never more than may be, and never for longer."""
+"""Request bodies: received within limits on type, size and time, then parsed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+import json
+import re
+from itertools import pairwise
 from typing import Any
 
+from fastapi import Request
+from pydantic import ValidationError
+
+from leapts.messages import quoted
 from leapts.server.limits import Limits
-from leapts.server.problems import TOO_LARGE, TOO_SLOW_TO_READ, WRONG_TYPE, Problem, busy
+from leapts.server.problems import (
+    BAD_REQUEST,
+    DISCONNECTED,
+    TOO_LARGE,
+    TOO_SLOW_TO_READ,
+    WRONG_TYPE,
+    Problem,
+    busy,
+    invalid,
+    too_large,
+)
+from leapts.server.schemas import ForecastIn
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-
-NOBODY_THERE = 499  # what is counted for a caller that left before its answer; nobody gets to see it
-
-_GOODBYE = {"Connection": "close"}
-_LINGER = 1.0  # seconds a caller whose request is refused may go on sending, so that it gets to read why
-_LINGER_BODIES = 8  # and how much, in the largest bodies that are taken
-
-
-class Disconnected(Exception):  # noqa: N818 - nobody is left to call it an error
-    """The caller has gone."""
+_CLOSE = {"Connection": "close"}
+_DISCARD_SECONDS = 1.0  # for which a refused client may go on sending, so that it reads the response
+_DISCARD_BODIES = 8  # and how much it may send, in bodies of the largest size
+_MAX_KEYS = 16  # for each series, and for the request itself
+_KEY = re.compile(rb'"\s*:')
 
 
 class BodyReader:
-    """Reads bodies, and keeps count of what is held in memory and what is being worked on."""
+    """Receives request bodies, and counts the bytes of all that are incomplete."""
 
     def __init__(self, limits: Limits) -> None:
-        self.limits = limits
         self.held = 0
-        self.in_work = {"forecast": 0, "table": 0}
-        self._most = {"forecast": limits.concurrency, "table": limits.tables}
+        self._limits = limits
 
-    @contextmanager
-    def place(self, kind: str) -> Iterator[None]:
-        """A place among those that are being served.
+    async def receive(self, request: Request, media_type: str) -> bytes:
+        """Receive the whole body of a request.
 
         Raises:
-            Problem: When all are taken.
+            Problem: If it has another type, is too large or too slow, or if too many are received at once.
         """
-        self.require_place(kind)
-        self.in_work[kind] += 1
+        _check_type(request, media_type)
+        limits, size = self._limits, 0
         try:
-            yield
-        finally:
-            self.in_work[kind] -= 1
-
-    def require_place(self, kind: str) -> None:
-        """Refuse early who would be refused later.
-
-        Raises:
-            Problem: When all places are taken.
-        """
-        if self.in_work[kind] >= self._most[kind]:
-            raise busy(f"{self._most[kind]} requests are being served already", 1 if kind == "forecast" else 5)
-
-    async def body(self, scope: Scope, receive: Receive, media_type: str) -> bytes:
-        """The whole body of a request.
-
-        Raises:
-            Problem: When it is of another type, compressed, too large or too slow, or too much is being read at once.
-            Disconnected: When the caller goes away.
-        """
-        headers = dict(scope["headers"])
-        self._check(headers, media_type)
-        limit, held = self.limits.body, 0
-        try:
-            declared = int(headers.get(b"content-length", b"0"))
-            if declared > limit:
-                raise _too_large(declared, limit)
-            parts = []
-            async with asyncio.timeout(self.limits.seconds):
-                more = True
+            _check_size(int(request.headers.get("content-length", "0")), limits.body)
+            parts, more = [], True
+            async with asyncio.timeout(limits.seconds):
                 while more:
-                    message = await receive()
+                    message = await request.receive()
                     if message["type"] == "http.disconnect":
-                        raise Disconnected
+                        raise Problem(DISCONNECTED, "the client left before the end of its request", "send it again")
                     part = message.get("body", b"")
-                    held += len(part)
+                    size += len(part)
                     self.held += len(part)
-                    if held > limit:
-                        raise _too_large(held, limit)
-                    if self.held > self.limits.bodies:
-                        raise busy("too many large requests are being read at once")
+                    _check_size(size, limits.body)
+                    if self.held > limits.bodies:
+                        raise busy("too many large requests are being received at once")
                     parts.append(part)
                     more = message.get("more_body", False)
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+            return b"".join(parts)
         except TimeoutError:
-            seconds = self.limits.seconds
-            cure = "send it faster, or in smaller parts"
-            raise Problem(TOO_SLOW_TO_READ, f"no whole request within {seconds:g} s", cure, headers=_GOODBYE) from None
+            detail = f"the request was not complete after {limits.seconds:g} s"
+            raise Problem(TOO_SLOW_TO_READ, detail, "send it faster, or in smaller parts", headers=_CLOSE) from None
         except Problem as problem:
-            problem.headers.update(_GOODBYE)
-            await _linger(receive, _LINGER_BODIES * limit)
+            problem.headers = {**(problem.headers or {}), **_CLOSE}
+            if problem.kind is not DISCONNECTED:
+                await _discard(request, _DISCARD_BODIES * limits.body)
             raise
         finally:
-            self.held -= held
-
-    def _check(self, headers: dict[bytes, bytes], media_type: str) -> None:
-        encoding = headers.get(b"content-encoding", b"identity").strip().lower()
-        if encoding not in (b"identity", b""):
-            raise Problem(WRONG_TYPE, "the content is compressed", "send it as it is", headers=_GOODBYE)
-        given = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if given != media_type.encode():
-            raise Problem(
-                WRONG_TYPE,
-                f"the content is {given.decode('latin-1')[:60] or 'of no type'}, and {media_type} is wanted",
-                f"send {media_type} and say so in the header Content-Type",
-                headers=_GOODBYE,
-            )
+            self.held -= size
 
 
-def _too_large(size: int, limit: int) -> Problem:
-    return Problem(
-        TOO_LARGE,
-        f"the request has {size:,} bytes or more, and at most {limit:,} are taken",
-        "send fewer series or a shorter history at a time, or start the server with a higher --max-body",
-    )
+def parse_forecast(body: bytes, limits: Limits) -> ForecastIn:
+    """Parse and validate a JSON request; repeated keys are refused.
 
-
-async def _linger(receive: Receive, most: int) -> None:
-    """Read on for a moment and forget it: who is cut off while sending may never read the answer."""
-    read = 0
+    Raises:
+        Problem: If the body is not JSON, or not a valid request.
+    """
+    keys = len(_KEY.findall(body))  # or more, never fewer
+    if keys > _MAX_KEYS * (1 + limits.series):  # each unknown key would cost an error message
+        raise too_large(f"the request has {keys:,} keys", _MAX_KEYS * (1 + limits.series), "--max-series")
     try:
-        async with asyncio.timeout(_LINGER):
-            while read < most:
-                message = await receive()
-                read += len(message.get("body", b""))
+        request = ForecastIn.model_validate_json(body)
+    except ValidationError as error:
+        raise invalid(error.errors(include_url=False), body) from None
+    if keys > sum(len(one.model_fields_set) for one in (request, *request.series)):
+        json.loads(body, object_pairs_hook=_refuse_repeated)
+    return request
+
+
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
+    names = sorted(name for name, _ in pairs)
+    for name, other in pairwise(names):
+        if name == other:
+            raise Problem(BAD_REQUEST, f"the key {quoted(name)} is given more than once", "give it once")
+
+
+def _check_type(request: Request, media_type: str) -> None:
+    if request.headers.get("content-encoding", "").strip().lower() not in ("identity", ""):
+        raise Problem(WRONG_TYPE, "the content is compressed", "send it uncompressed", headers=_CLOSE)
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != media_type:
+        hint = f"send {media_type}, with that value in the header Content-Type"
+        raise Problem(WRONG_TYPE, f"the Content-Type is {quoted(given)}", hint, headers=_CLOSE)
+
+
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        hint = "send fewer series or shorter histories, or start the server with a higher --max-body"
+        raise Problem(TOO_LARGE, f"the request has {size:,} bytes or more; the limit is {limit:,}", hint)
+
+
+async def _discard(request: Request, max_bytes: int) -> None:
+    """Receive the rest for a moment: a client that is cut off while it sends may never read the response."""
+    received = 0
+    try:
+        async with asyncio.timeout(_DISCARD_SECONDS):
+            while received < max_bytes:
+                message = await request.receive()
+                received += len(message.get("body", b""))
                 if message["type"] == "http.disconnect" or not message.get("more_body", False):
                     return
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""The timestamps of a forecast, from the last one of the history, as text."""
+"""Timestamps of a forecast as text, from the last timestamp of the history."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -18,15 +18,15 @@ _AS_ISO = "write it as 2024-01-31 or 2024-01-31T13:00:00"
 
 
 def future_texts(last: Timestamp, fitted: Panel, h: int) -> list[Timestamp]:
-    """The `h` timestamps after the last one of a history.
+    """List the `h` timestamps after the last one of a history.
 
     Args:
-        last: A timestamp in ISO 8601, or a step number, as the data of the fit have it.
-        fitted: The data of the fit, whose frequency, timezone and kind of timestamps it goes by.
+        last: A timestamp in ISO 8601, or a step number, as in the training data.
+        fitted: The training data, for its frequency, timezone and kind of timestamps.
         h: The horizon.
 
     Raises:
-        DataError: When it is no such timestamp, or does not lie on the frequency.
+        DataError: If it is not such a timestamp.
     """
     dates = fitted.first.dtype.kind == "M"
     if isinstance(last, str) != dates:
@@ -38,10 +38,6 @@ def future_texts(last: Timestamp, fitted: Panel, h: int) -> list[Timestamp]:
 @lru_cache(maxsize=1024)
 def _future(last: Timestamp, freq: str | int, timezone: str | None, days: bool, h: int) -> tuple[Timestamp, ...]:
     if isinstance(last, int):
-        if abs(last) > 2**53:
-            raise DataError(
-                f"the last timestamp is {last}, beyond the whole numbers JSON can tell apart; count from less"
-            )
         return tuple(future_timestamps(np.array([last]), freq, h)[0].tolist())
     try:
         timestamps = future_timestamps(_parsed(last, timezone), freq, h, timezone)[0]
@@ -49,7 +45,7 @@ def _future(last: Timestamp, freq: str | int, timezone: str | None, days: bool, 
             raise OverflowError
         return _texts(timestamps, timezone, days)
     except (OverflowError, pd.errors.OutOfBoundsDatetime):
-        raise DataError(f"{h} steps after {quoted(last)} the calendar ends; give an earlier stamp") from None
+        raise DataError(f"{h} steps after {quoted(last)} the calendar ends; give an earlier timestamp") from None
 
 
 def _parsed(last: str, timezone: str | None) -> Timestamps:
@@ -61,7 +57,7 @@ def _parsed(last: str, timezone: str | None) -> Timestamps:
         return from_wall(np.array([timestamp], dtype="datetime64[us]"), timezone)
     if timezone is None:
         raise DataError(
-            f"the last timestamp is {quoted(last)}, and the model knows no time zones; leave the timezone out"
+            f"the last timestamp is {quoted(last)}, and the training data have no timezone; leave the timezone out"
         )
     return np.array([timestamp.astimezone(UTC).replace(tzinfo=None)], dtype="datetime64[us]")
 

@@ -30,7 +30,7 @@ async function ask(path, options = {}) {
   if (answer.status === 401) byId("entry").hidden = false;
   let problem = {};
   try { problem = await answer.json(); } catch { /* not from this server */ }
-  throw new Error(problem.detail ? `${capital(problem.detail)}. Cure: ${problem.cure}.` : `The server answered ${answer.status}.`);
+  throw new Error(problem.detail ? `${capital(problem.detail)}. Hint: ${problem.hint}.` : `The server answered ${answer.status}.`);
 }
 const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
 
@@ -162,7 +162,7 @@ const forecast = () => attempt("Forecasting ...", async () => {
 const downloadCsv = () => attempt("Forecasting ...", async () => {
   const asked = query();
   for (const level of chosenModel().levels) asked.append("level", level);
-  asked.set("safe_cells", "true"); // whoever downloads it here may well open it in a spreadsheet
+  asked.set("escape_formulas", "true"); // people open the download in a spreadsheet
   save(await (await send("/v1/forecast/csv", asked)).blob(), "forecast.csv");
 });
 

@@ -1,0 +1,217 @@
+"""A served model: reads JSON requests, forecasts them in batches, and writes the responses.
+
+The only module of the server that calls the forecaster.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from leapts.errors import ConfigError, LeapTSError, ModelFileError
+from leapts.forecasting import LeapTS
+from leapts.forecasting.arrays import ArrayForecast, ArrayForecaster, Histories
+from leapts.forecasting.intervals import Bound, interval_bounds, quantile_bounds
+from leapts.model import ScheduleTrace
+from leapts.model.network import GatedFusion, Record
+from leapts.model.scales import SCALE_NAMES
+from leapts.persistence.save import CONFIG, WEIGHTS
+from leapts.server.limits import Limits
+from leapts.server.problems import from_message, too_large
+from leapts.server.schemas import ForecastIn, ForecastOut, LeapOut, ModelOut, SeriesOut
+from leapts.server.timestamps import future_texts
+
+Floats = npt.NDArray[np.float64]
+Identity = tuple[int, ...]
+Forecast = ArrayForecast  # of one request
+_MAX_NAMES = 100  # of series, in the description of a model
+
+
+class CheckedRequest(NamedTuple):
+    """A request that can be forecast."""
+
+    request: ForecastIn
+    histories: Histories
+    bounds: Sequence[Bound]
+    record: Record
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ServedModel:
+    """One version of a model folder; requests that began with it end with it.
+
+    Attributes:
+        name: The name that requests use.
+        version: The first digits of a digest of the configuration.
+        estimator: The model.
+        identity: Inodes, sizes and modification times of the files it was read from.
+    """
+
+    name: str
+    version: str
+    estimator: LeapTS
+    identity: Identity
+    _arrays: ArrayForecaster
+
+    @classmethod
+    def load(cls, name: str, folder: Path) -> "ServedModel":
+        """Read a model folder.
+
+        Raises:
+            ModelFileError: If it cannot be read, or is replaced while it is read.
+        """
+        identity = identity_of(folder)
+        estimator = LeapTS.load(folder)
+        try:
+            version = hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest()[:12]
+        except OSError as error:
+            raise ModelFileError(f"{folder} was removed while it was read; save the model again") from error
+        if identity is None or identity != identity_of(folder):
+            raise ModelFileError(f"{folder} was replaced while it was read; it is read again")
+        estimator.fitted_.model.eval()
+        arrays = ArrayForecaster(estimator.fitted_, fill=estimator.fill, measure=True)
+        return cls(name=name, version=version, estimator=estimator, identity=identity, _arrays=arrays)
+
+    @property
+    def freq(self) -> str | int:
+        """Frequency of the training data."""
+        return self._arrays.fitted.tail.freq
+
+    @property
+    def row_seconds(self) -> float:
+        """Processor time of a forecast for each row of a large batch, measured when the model was read."""
+        return self._arrays.row_seconds
+
+    def check(self, request: ForecastIn, limits: Limits) -> CheckedRequest:
+        """Check a request against the limits and the model.
+
+        Raises:
+            Problem: If it exceeds a limit or cannot be forecast.
+        """
+        if len(request.series) > limits.series:
+            raise too_large(f"the request has {len(request.series):,} series", limits.series, "--max-series")
+        values = [one.values for one in request.series]
+        longest = max(map(len, values))
+        if longest > limits.length:
+            raise too_large(f"the request has a series of {longest:,} values", limits.length, "--max-length")
+        try:
+            bounds = _bounds(request, self.estimator.alias)
+            if request.trace and not isinstance(self._arrays.fitted.model.fusion, GatedFusion):
+                raise ConfigError("this model has no scheduling branch; leave trace out")
+            self._check_ends(request)
+            histories = self._arrays.read([one.id for one in request.series], _to_arrays(values))
+            self._arrays.require_levels(bounds)
+        except LeapTSError as error:
+            raise from_message(str(error)) from None
+        return CheckedRequest(request, histories, bounds, "leaps" if request.trace else "nothing")
+
+    def forecast(self, requests: Sequence[CheckedRequest]) -> list[Forecast]:
+        """Forecast several requests with the same kind of record in one batch."""
+        return self._arrays.forecast([one.histories for one in requests], requests[0].record)
+
+    def respond(self, checked: CheckedRequest, forecast: Forecast) -> ForecastOut:
+        """Give each series its forecast, intervals, timestamps and leaps."""
+        arrays = {self.estimator.alias: forecast.values, **self._arrays.bounds(forecast, checked.bounds)}
+        columns = {name: values.tolist() for name, values in arrays.items()}
+        leaps = None if forecast.trace is None else leaps_of(forecast.trace)
+        forecasts = []
+        for row, one in enumerate(checked.request.series):
+            last = checked.request.last if one.last is None else one.last
+            forecasts.append(
+                SeriesOut(
+                    id=one.id,
+                    values={name: values[row] for name, values in columns.items()},
+                    timestamps=None if last is None else self._timestamps(last),
+                    trace=None if leaps is None else leaps[row],
+                )
+            )
+        h = self._arrays.fitted.config.h
+        return ForecastOut(model=self.name, version=self.version, h=h, freq=self.freq, forecasts=forecasts)
+
+    def describe(self) -> ModelOut:
+        """Describe the model to clients."""
+        fitted, estimator = self._arrays.fitted, self.estimator
+        return ModelOut(
+            name=self.name,
+            version=self.version,
+            h=fitted.config.h,
+            input_size=fitted.config.input_size,
+            freq=self.freq,
+            timezone=fitted.tail.timezone,
+            multivariate=fitted.is_multivariate,
+            series=list(fitted.tail.series[:_MAX_NAMES]),
+            series_count=len(fitted.tail.series),
+            levels=[level for level in (80, 95) if self._arrays.has_level(level)],
+            id_col=estimator.id_col,
+            time_col=estimator.time_col,
+            target_col=estimator.target_col,
+        )
+
+    def _check_ends(self, request: ForecastIn) -> None:
+        """Check the last timestamps; the series of a multivariate model must end together."""
+        lasts = {request.last if one.last is None else one.last for one in request.series}
+        if self._arrays.fitted.is_multivariate and len(lasts) > 1:
+            raise ConfigError("the model is multivariate, and its series end at different timestamps; end them at one")
+        for last in lasts:
+            if last is not None:
+                self._timestamps(last)
+
+    def _timestamps(self, last: str | int) -> list[str | int]:
+        return future_texts(last, self._arrays.fitted.tail, self._arrays.fitted.config.h)
+
+
+def identity_of(folder: Path) -> Identity | None:
+    """Identify a version of a model folder without reading it; None if a file is missing."""
+    try:
+        found = [(folder / file).stat() for file in (CONFIG, WEIGHTS)]
+    except OSError:
+        return None
+    return tuple(number for one in found for number in (one.st_dev, one.st_ino, one.st_mtime_ns, one.st_size))
+
+
+def leaps_of(trace: ScheduleTrace) -> list[list[LeapOut]]:
+    """List the leaps of every row."""
+    names = trace.scale_names
+    absent = {name: 0.0 for name in SCALE_NAMES if name not in names}
+    # All tensors at once: to convert them row by row takes far longer.
+    fields = (trace.start, trace.length, trace.scale, trace.probabilities, trace.control, trace.temporal)
+    return [
+        [
+            LeapOut(
+                start=start,
+                end=start + length,
+                scale=names[scale],
+                probabilities=absent | dict(zip(names, probabilities, strict=True)),
+                control=control,
+                temporal=temporal,
+            )
+            for start, length, scale, probabilities, control, temporal in zip(*row, strict=True)
+            if length
+        ]
+        for row in zip(*(field.tolist() for field in fields), strict=True)
+    ]
+
+
+def _to_arrays(values: Sequence[list[float | None]]) -> Floats | list[Floats]:
+    """Convert histories, with NaN for a missing value; to one matrix if they have the same length."""
+    length = len(values[0])
+    if any(len(one) != length for one in values):
+        return [np.array(one, dtype=np.float64) for one in values]
+    return np.fromiter(chain.from_iterable(values), np.float64, length * len(values)).reshape(-1, length)
+
+
+def _bounds(request: ForecastIn, alias: str) -> Sequence[Bound]:
+    if request.level is not None and request.quantiles is not None:
+        raise ConfigError("level and quantiles are both given; give one of them")
+    return _known_bounds(tuple(request.level or ()), tuple(request.quantiles or ()), alias)
+
+
+@lru_cache(maxsize=256)
+def _known_bounds(level: tuple[float, ...], quantiles: tuple[float, ...], alias: str) -> tuple[Bound, ...]:
+    return interval_bounds(level, alias) if level else quantile_bounds(quantiles, alias)
