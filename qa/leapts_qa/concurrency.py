@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from leapts import LeapTS
-from leapts.forecasting.arrays import ArrayForecaster
+from leapts.forecasting.predictor import Predictor
 from leapts_qa.forks import in_fork, resident
 from leapts_qa.outcome import Outcome
 from leapts_qa.samples import TINY, forecaster, waves
@@ -110,7 +110,7 @@ def door(unit: str, *, briefly: bool = False) -> Ask:
     mixing = {"mixing": "mlp", "series_embedding": True} if unit == "predict together" else {}
     model = forecaster(model={**TINY, **mixing}).fit(waves())
     if unit == "arrays":
-        return partial(_by_arrays, ArrayForecaster(model.fitted_))
+        return partial(_by_arrays, model.predictor_)
     return partial(_by_frames, model, briefly=briefly)
 
 
@@ -121,9 +121,9 @@ def _by_frames(model: LeapTS, frame: pd.DataFrame, *, briefly: bool) -> Sequence
     return forecast, trace.to_frame()
 
 
-def _by_arrays(arrays: ArrayForecaster, frame: pd.DataFrame) -> Sequence[pd.DataFrame]:
-    histories = arrays.read(["a", "b"], frame["y"].to_numpy().reshape(2, -1))
-    return (pd.DataFrame(arrays.forecast([histories])[0].values),)
+def _by_arrays(predictor: Predictor, frame: pd.DataFrame) -> Sequence[pd.DataFrame]:
+    windows = predictor.windows_from_arrays(["a", "b"], frame["y"].to_numpy().reshape(2, -1))
+    return (pd.DataFrame(predictor.predict(windows).values.numpy()),)
 
 
 def _same(found: Sequence[pd.DataFrame], expected: Sequence[pd.DataFrame]) -> bool:

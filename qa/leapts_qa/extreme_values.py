@@ -130,8 +130,8 @@ def diverging(model: LeapTS, folder: Path) -> tuple[str, str]:
         end = "divergence reported, last good weights kept"
     except Exception as error:
         return repr(error), ""
-    weights = model.fitted_.model.state_dict()
-    good = _last_good(model.fitted_, folder)
+    weights = model.predictor_.model.state_dict()
+    good = _last_good(model.predictor_, folder)
     if not all(torch.equal(value, good[name]) for name, value in weights.items()):
         return "other weights than the last that were good", ""
     try:

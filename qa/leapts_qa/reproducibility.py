@@ -15,7 +15,6 @@ import pandas as pd
 import torch
 
 from leapts import LeapTS
-from leapts.forecasting.arrays import ArrayForecaster
 from leapts_qa.outcome import Outcome
 from leapts_qa.samples import TINY, forecaster, waves
 
@@ -71,12 +70,12 @@ def run_against(unit: str, folder: Path, *, series: int = 300) -> Outcome:  # no
 
 def _arrays_against(kind: str, model: LeapTS, frame: pd.DataFrame, outcome: Outcome) -> None:
     """Compare single requests with all of them in one batch."""
-    arrays = ArrayForecaster(model.fitted_)
-    requests = [arrays.read([str(name)], [group.to_numpy()]) for name, group in frame.groupby("unique_id")["y"]]
-    for number, (alone, beside) in enumerate(
-        zip([arrays.forecast([request])[0] for request in requests], arrays.forecast(requests), strict=True)
-    ):
-        _judge(f"{kind}, arrays, {number}", alone.values, beside.values, outcome)
+    predictor = model.predictor_
+    groups = frame.groupby("unique_id")["y"]
+    requests = [predictor.windows_from_arrays([str(name)], [group.to_numpy()]) for name, group in groups]
+    alone = [predictor.predict(request) for request in requests]
+    for number, (one, beside) in enumerate(zip(alone, predictor.predict_together(requests), strict=True)):
+        _judge(f"{kind}, arrays, {number}", one.values.numpy(), beside.values.numpy(), outcome)
 
 
 def _judge(what: str, one: Floats, other: Floats, outcome: Outcome) -> None:
@@ -110,7 +109,7 @@ def fit_and_tell() -> dict[str, Any]:
     digest, forecasts = hashlib.sha256(), {}
     for kind, options in {"joint": _JOINT, "apart": _APART}.items():
         model = LeapTS(24, input_size=48, max_steps=6, batch_size=32, val_size=48, **options).fit(frame)
-        for name, value in sorted(model.fitted_.model.state_dict().items()):
+        for name, value in sorted(model.predictor_.model.state_dict().items()):
             digest.update(name.encode() + value.numpy().tobytes())
         digest.update(json.dumps(model.report_.to_dict()).encode())
         forecast = model.predict(frame, level=[80])

@@ -74,7 +74,7 @@ class Save(Operation):
         if not (folder / "model").exists():
             return ""
         loaded = LeapTS.load(folder / "model")  # refuses a mixed pair of configuration and weights
-        weights = b"".join(value.numpy().tobytes() for value in loaded.fitted_.model.state_dict().values())
+        weights = b"".join(value.numpy().tobytes() for value in loaded.predictor_.model.state_dict().values())
         card = (folder / "model" / CARD).read_bytes()
         return f"{loaded.random_seed} {hashlib.sha256(weights).hexdigest()} {hashlib.sha256(card).hexdigest()}"
 
@@ -83,7 +83,7 @@ class SaveCheckpoint(Operation):
     """Save a checkpoint of training."""
 
     def put(self, folder: Path, version: int) -> None:  # noqa: D102
-        model = _model(version).fitted_.model
+        model = _model(version).predictor_.model
         optimizer = torch.optim.Adam(model.parameters())
         state = TrainingState.fresh(model)
         state.report.steps = version
@@ -93,7 +93,7 @@ class SaveCheckpoint(Operation):
         checkpoint = Checkpoint(folder, fingerprint="same")
         if not (folder / FILE_NAME).exists():
             return ""
-        model = _model(0).fitted_.model
+        model = _model(0).predictor_.model
         kept = {name: value.clone() for name, value in model.state_dict().items()}
         try:
             return str(checkpoint.restore(checkpoint.read(), model, torch.optim.Adam(model.parameters())).report.steps)

@@ -16,7 +16,7 @@ def test_flags_override_the_file(leapts: Leapts, data: Path, tmp_path: Path) -> 
     arguments = ["fit", data, "--config", config, "--max-steps", 3, "--out", tmp_path / "m", "--json"]
     answer = json.loads(leapts(*arguments).out)
     assert (answer["horizon"], answer["training"]["steps"]) == (6, 3)
-    fitted = LeapTS.load(tmp_path / "m").fitted_
+    fitted = LeapTS.load(tmp_path / "m").predictor_
     assert (fitted.config.hidden_size, fitted.training.patience) == (8, 3)
 
 

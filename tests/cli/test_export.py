@@ -22,7 +22,7 @@ def test_file_is_beside_the_model_by_default(leapts: Leapts, data: Path, tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["weather", "weather.pt2"]
     history = torch.zeros(2, 1, 12)
     forecast = torch.export.load(tmp_path / "weather.pt2").module()(history)["forecast"]
-    expected = model.fitted_.model.forecast(history).values
+    expected = model.predictor_.model.forecast(history).values
     torch.testing.assert_close(forecast.detach(), expected, rtol=1e-5, atol=1e-5)
     answer = json.loads(leapts("export", copy, "--format", "pt2", "--out", tmp_path / "f.pt2", "--json").out)
     assert (answer["file"], answer["input"]) == (str(tmp_path / "f.pt2"), [None, 1, 12])

@@ -45,7 +45,7 @@ def test_resumed_fit_equals_uninterrupted_fit(leapts: Leapts, data: Path, tmp_pa
     assert (resumed.code, resumed.err) == (0, "")
     whole = leapts("fit", data, *LONG, "--out", tmp_path / "whole")
     assert whole.code == 0
-    first, second = (LeapTS.load(tmp_path / name).fitted_ for name in ("m", "whole"))
+    first, second = (LeapTS.load(tmp_path / name).predictor_ for name in ("m", "whole"))
     assert first.report == second.report
     weights = second.model.state_dict()
     assert all(value.equal(weights[name]) for name, value in first.model.state_dict().items())

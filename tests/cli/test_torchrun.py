@@ -55,7 +55,7 @@ def _process_of_rank(launcher: int, rank: int) -> int:
 
 
 def _assert_close(one: Path, other: Path) -> None:
-    ours, theirs = (LeapTS.load(path).fitted_.model.state_dict() for path in (one, other))
+    ours, theirs = (LeapTS.load(path).predictor_.model.state_dict() for path in (one, other))
     for name, value in ours.items():
         torch.testing.assert_close(value, theirs[name], rtol=1e-4, atol=1e-5)
 

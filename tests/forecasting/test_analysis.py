@@ -26,7 +26,7 @@ def test_every_window_of_every_series_is_traced(model: LeapTS) -> None:
     traced = trace_windows(model, FRAME)
     windows = 90 - LOOKBACK - H + 1
     assert np.bincount(traced.series).tolist() == [windows] * 3
-    assert traced.names == model.fitted_.tail.series
+    assert traced.names == model.predictor_.tail.series
     np.testing.assert_array_equal(traced.scales.sum(1), traced.leaps)
     assert ((traced.control > 0) & (traced.control < 1)).all()
 
@@ -88,7 +88,7 @@ def test_volatility_is_a_deviation_in_units_of_the_series(model: LeapTS, kind: V
     row = list(traced.names).index("calm")
     first = np.flatnonzero(traced.series == row)[0]
     values = panel.select(["calm"]).values[:LOOKBACK].numpy()
-    deviation = float(model.fitted_.scaler.std[row])
+    deviation = float(model.predictor_.scaler.std[row])
     expected = np.diff(values).std() if kind == "changes" else values.std()
     assert traced.volatility[first] == pytest.approx(expected / deviation, rel=1e-4)
 

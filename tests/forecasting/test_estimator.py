@@ -135,7 +135,7 @@ def test_a_model_that_mixes_series_puts_them_in_its_own_order() -> None:
 
 def test_ragged_series_are_fitted_and_forecast_each_from_its_own_end() -> None:
     model = make_forecaster().fit(make_frame({"a": 90, "b": 160, "c": 120}))
-    assert model.fitted_.config.mixing.kind == "none"
+    assert model.predictor_.config.mixing.kind == "none"
     starts = model.predict().groupby("unique_id")["ds"].min()
     assert starts["a"] == pd.Timestamp("2024-01-01") + pd.Timedelta(days=90)
     assert starts["b"] == pd.Timestamp("2024-01-01") + pd.Timedelta(days=160)
@@ -168,8 +168,8 @@ def test_series_with_windows_enough_have_intervals_of_their_own() -> None:
     noise = np.random.default_rng(0).normal(size=len(frame)) * np.where(frame["unique_id"] == "b", 3.0, 0.0)
     frame["y"] = frame["y"] + noise * (frame.groupby("unique_id").cumcount() >= 360)  # wild when it is held out
     model = make_forecaster(val_size=60, **APART).fit(frame)
-    assert model.fitted_.scores is not None
-    assert len(model.fitted_.scores.counts) == 3  # a, b, and all of them for unseen
+    assert model.predictor_.scores is not None
+    assert len(model.predictor_.scores.counts) == 3  # a, b, and all of them for unseen
     forecast = model.predict(level=[80])
     widths = (forecast["LeapTS-hi-80"] - forecast["LeapTS-lo-80"]).groupby(forecast["unique_id"]).mean()
     assert widths["b"] > 2 * widths["a"]
@@ -272,7 +272,7 @@ def test_a_taught_model_is_one_model_that_learned_after_its_teachers(tmp_path: P
     taught = make_forecaster(training={"distill_from": 2}, **APART)
     taught.fit(make_frame(), progress=lambda step: heard.append(step.max_steps), checkpoint_dir=tmp_path / "state")
     plain = make_forecaster(**APART).fit(make_frame())
-    steps = plain.fitted_.training.max_steps
+    steps = plain.predictor_.training.max_steps
     assert set(heard) == {(2 + STUDENT_LENGTH) * steps}
     assert sorted(path.parent.name for path in (tmp_path / "state" / "parts").rglob("*.safetensors")) == [
         "teacher-1",
@@ -292,9 +292,9 @@ def test_update_goes_on_from_the_present_weights() -> None:
     model = make_forecaster(**APART).fit(make_frame())
     longer = make_frame({"a": 200, "b": 200, "c": 200})
     before = model.predict(longer)
-    weights = model.fitted_.model.head.weight.detach().clone()
+    weights = model.predictor_.model.head.weight.detach().clone()
     model.update(longer, max_steps=20)
-    moved = float((model.fitted_.model.head.weight.detach() - weights).abs().max())
+    moved = float((model.predictor_.model.head.weight.detach() - weights).abs().max())
     assert 0 < moved < 0.1
     assert model.predict()["ds"].min() == before["ds"].min()
 
@@ -342,7 +342,7 @@ def test_only_the_horizon_is_needed_and_what_was_picked_is_said() -> None:
     model = LeapTS(h=H, max_steps=20).fit(make_frame())
     picks = {pick.option: pick for pick in model.auto_config_}
     assert set(picks) == {"val_size", "input_size", "hidden_size", "normalization", "mixing", "batch_size"}
-    assert picks["input_size"].value == model.fitted_.config.input_size == 28
+    assert picks["input_size"].value == model.predictor_.config.input_size == 28
     assert all(pick.reason for pick in model.auto_config_)
 
 
@@ -398,7 +398,7 @@ def test_new_history_need_not_show_the_frequency_again() -> None:
     frame = make_frame()
     frame["ds"] = frame.groupby("unique_id").cumcount().map(dict(enumerate(pd.bdate_range("2024-01-01", periods=160))))
     model = make_forecaster(input_size=4, **APART).fit(frame)
-    assert model.fitted_.tail.freq == "B"
+    assert model.predictor_.tail.freq == "B"
     week = frame.groupby("unique_id").tail(4)
     np.testing.assert_array_equal(model.predict(week)["LeapTS"], model.predict()["LeapTS"])
 
@@ -421,7 +421,7 @@ def test_changed_options_wait_for_the_next_fit(apart: LeapTS) -> None:
 
 def test_parts_of_the_model_may_be_given_by_kind_alone() -> None:
     model = make_forecaster(model={"mixing": "none", "state": "rnn", "scheduling": "flat"}).fit(make_frame())
-    assert (model.fitted_.config.mixing.kind, model.fitted_.config.state.kind) == ("none", "rnn")
+    assert (model.predictor_.config.mixing.kind, model.predictor_.config.state.kind) == ("none", "rnn")
     with pytest.raises(ConfigError, match=r"input_size=12 and input_size=7 in model="):
         make_forecaster(model={"input_size": 7}).fit(make_frame())
 
@@ -463,7 +463,7 @@ def test_what_is_held_out_has_no_part_in_scaling_and_grouping() -> None:
     wild = frame.copy()
     wild.loc[wild.groupby("unique_id").cumcount() >= 150, "y"] *= 50
     options: dict[str, Any] = {"val_size": 10, "model": {"state": {"kind": "cde", "clusters": 2}, "hidden_size": 8}}
-    calm, shaken = (make_forecaster(**options).fit(data).fitted_ for data in (frame, wild))
+    calm, shaken = (make_forecaster(**options).fit(data).predictor_ for data in (frame, wild))
     assert torch.equal(calm.scaler.mean, shaken.scaler.mean)
     assert torch.equal(calm.scaler.std, shaken.scaler.std)
     assert calm.clusters == shaken.clusters
@@ -471,7 +471,7 @@ def test_what_is_held_out_has_no_part_in_scaling_and_grouping() -> None:
 
 def test_intervals_are_measured_on_the_held_out_windows() -> None:
     model = make_forecaster(val_size=10, **APART).fit(make_frame())
-    fitted = model.fitted_
+    fitted = model.predictor_
     assert fitted.scores is not None
     panel = model.read(make_frame())
     errors = []
@@ -501,7 +501,7 @@ def test_intervals_are_as_wide_at_a_level_far_away(apart: LeapTS) -> None:
     widths = []
     for level in (0.0, 1e8):
         model = LeapTS(**apart.get_params())
-        model._keep(apart.fitted_)
+        model._keep(apart.predictor_)
         moved = frame.assign(y=frame["y"] + level)
         forecast = model.calibrate(moved).predict(moved, level=[80])
         widths.append(forecast["LeapTS-hi-80"] - forecast["LeapTS-lo-80"])
@@ -516,7 +516,7 @@ def test_windows_to_calibrate_by_are_of_every_hour(monkeypatch: pytest.MonkeyPat
     model = make_forecaster(h=1, val_size=480, **APART).fit(
         pd.DataFrame({"unique_id": "a", "ds": timestamps, "y": noise})
     )
-    scores = model.fitted_.scores
+    scores = model.predictor_.scores
     assert scores is not None
     loud = int((scores.scores > 1).sum())
     assert 0 < loud < len(scores.scores) / 4
@@ -613,9 +613,9 @@ def test_an_update_leaves_intervals_of_as_many_windows_as_a_fit(val_size: int | 
     longer = make_frame({"a": 410, "b": 410})
     fresh = make_forecaster(val_size=val_size, **APART).fit(longer)
     model.update(longer, max_steps=1)
-    assert model.fitted_.scores is not None
-    assert fresh.fitted_.scores is not None
-    assert model.fitted_.scores.counts.tolist() == fresh.fitted_.scores.counts.tolist()
+    assert model.predictor_.scores is not None
+    assert fresh.predictor_.scores is not None
+    assert model.predictor_.scores.counts.tolist() == fresh.predictor_.scores.counts.tolist()
     assert [pick for pick in model.auto_config_ if pick.option == "val_size"] == [
         pick for pick in fresh.auto_config_ if pick.option == "val_size"
     ]
@@ -652,8 +652,8 @@ def test_calibrating_does_not_depend_on_the_order_of_the_series(wide: bool) -> N
     other = columns[["ds", "wild", "calm"]] if wide else columns[["ds", "calm", "wild"]]
     expected = model.calibrate(frame).predict(level=[80])
     pd.testing.assert_frame_equal(model.calibrate(other).predict(level=[80]), expected)
-    assert model.fitted_.scores is not None
-    assert len(model.fitted_.scores.counts) == 3
+    assert model.predictor_.scores is not None
+    assert len(model.predictor_.scores.counts) == 3
 
 
 def test_an_update_on_other_series_keeps_intervals_for_all_of_them_together() -> None:
@@ -661,8 +661,8 @@ def test_an_update_on_other_series_keeps_intervals_for_all_of_them_together() ->
     model.update(make_frame({"c": 19, "d": 19, "e": 19, "f": 19}), max_steps=1)
     forecast = model.predict(level=[80])
     assert (forecast["LeapTS-hi-80"] > forecast["LeapTS"]).all()
-    assert model.fitted_.scores is not None
-    assert len(model.fitted_.scores.counts) == 1
+    assert model.predictor_.scores is not None
+    assert len(model.predictor_.scores.counts) == 1
 
 
 @pytest.mark.parametrize("options", [{"val_size": 0, "max_steps": 1}, {"training": {"val_check_steps": 1}}])
@@ -683,6 +683,6 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
 
 def test_clusters_are_found_from_the_training_series() -> None:
     model = make_forecaster(model={"state": {"kind": "cde", "clusters": 2}, "hidden_size": 8}).fit(make_frame())
-    assert model.fitted_.clusters is not None
-    assert set(model.fitted_.clusters) == {0, 1}
+    assert model.predictor_.clusters is not None
+    assert set(model.predictor_.clusters) == {0, 1}
     assert np.isfinite(model.predict()["LeapTS"]).all()

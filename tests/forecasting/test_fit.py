@@ -15,9 +15,7 @@ from leapts import LeapTS
 from leapts.data.panel import Panel
 from leapts.data.windows import Windows
 from leapts.errors import DataError
-from leapts.forecasting.arrays import ArrayForecaster
 from leapts.forecasting.fit import _sampled_windows, _stride
-from leapts.forecasting.intervals import interval_bounds
 from leapts.forecasting.predictor import Predictor
 from leapts.report.collect import collect
 from tests.forecasting.frames import APART, JOINT, LOOKBACK, make_forecaster, make_frame
@@ -42,7 +40,7 @@ def test_every_place_in_a_series_is_looked_at_where_there_are_too_many_series(wi
     panel = Panel.from_matrix(values)
     model = LeapTS(2, 8, val_size=0, max_steps=1, model={"hidden_size": 4, "mixing": "none"}).fit(panel)
     # One in as many windows as a series has: by that step, each would be the first of its series.
-    some = _sampled_windows(model.fitted_, panel, 60)
+    some = _sampled_windows(model.predictor_, panel, 60)
     assert isinstance(some.windows, Windows)
     assert len(some) <= 60
     starts = some.windows.starts_of(torch.arange(len(some)) * some.step)
@@ -75,15 +73,15 @@ def test_a_series_that_was_constant_in_training_has_no_say_in_the_choice_of_weig
 
 def test_a_series_that_was_constant_in_training_does_not_widen_the_intervals_of_others() -> None:
     model = make_forecaster(val_size=24, max_steps=10, **APART).fit(_with_a_late_mover(20, jump=5000.0))
-    scores = model.fitted_.scores
+    scores = model.predictor_.scores
     assert scores is not None
     assert len(scores.counts) == 1
     assert float(scores.half_widths(80).max()) < 10
     only = make_forecaster(val_size=24, max_steps=10, **APART).fit(
         _with_a_late_mover(20, jump=5000.0).query("unique_id == 'c'")
     )
-    assert only.fitted_.scores is not None
-    assert float(only.fitted_.scores.half_widths(80).max()) > 100
+    assert only.predictor_.scores is not None
+    assert float(only.predictor_.scores.half_widths(80).max()) > 100
 
 
 def test_values_out_of_all_proportion_in_the_held_out_part_are_refused_also_where_short_series_are_padded() -> None:
@@ -95,7 +93,7 @@ def test_values_out_of_all_proportion_in_the_held_out_part_are_refused_also_wher
 def test_series_too_short_to_hold_a_window_out_are_fitted_without() -> None:
     frame = make_frame({"a": LOOKBACK + 8, "b": LOOKBACK + 8})
     model = make_forecaster(val_size=0, pad_short=True, **APART).fit(frame)
-    assert (model.report_.validations, model.fitted_.scores) == ([], None)
+    assert (model.report_.validations, model.predictor_.scores) == ([], None)
 
 
 def test_where_only_constant_series_are_looked_at_they_have_their_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,11 +111,11 @@ def test_an_update_measures_a_series_that_did_not_move_before(val_size: int | No
     frame = _with_a_late_mover(100, jump=5000.0)
     early = frame.groupby("unique_id").head(60)
     model = make_forecaster(val_size=12, **APART).fit(early)
-    assert model.fitted_.scaler.constant.tolist() == [False, False, True]
+    assert model.predictor_.scaler.constant.tolist() == [False, False, True]
     model.val_size = val_size
-    known = model.fitted_.scaler
+    known = model.predictor_.scaler
     model.update(frame, max_steps=20)
-    scaler = model.fitted_.scaler
+    scaler = model.predictor_.scaler
     assert not scaler.constant.any()
     assert float(scaler.std[2]) > 1000
     assert torch.equal(scaler.std[:2], known.std[:2])
@@ -129,19 +127,18 @@ def test_an_update_measures_a_series_that_did_not_move_before(val_size: int | No
 
 
 @pytest.mark.parametrize("val_size", [12, 60])  # scores of all series together, and of each one
-def test_a_series_that_moves_for_the_first_time_is_forecast_like_a_stranger(val_size: int) -> None:
+def test_a_series_that_moves_for_the_first_time_is_forecast_like_an_unseen_series(val_size: int) -> None:
     frame = _with_a_late_mover(30, jump=5000.0)
     early = frame[frame.groupby("unique_id").cumcount(ascending=False) >= 30]
     model = make_forecaster(val_size=val_size, max_steps=10, **APART).fit(early)
-    assert model.fitted_.constant_at_fit.tolist() == [False, False, True]
+    assert model.predictor_.constant_at_fit.tolist() == [False, False, True]
     known = model.predict(frame, level=[80])
     strange = model.predict(frame.replace({"unique_id": {"c": "new"}}), level=[80])
     assert known.drop(columns="unique_id").equals(strange.drop(columns="unique_id"))
     names = ["a", "b", "c"]
     histories = [frame.loc[frame["unique_id"] == name, "y"].to_numpy() for name in names]
-    arrays = ArrayForecaster(model.fitted_)
-    (served,) = arrays.forecast([arrays.read(names, histories)])
-    for column, values in arrays.bounds(served, interval_bounds([80])).items():
+    served = model.predictor_.predict(model.predictor_.windows_from_arrays(names, histories))
+    for column, values in served.columns([80]).items():
         np.testing.assert_allclose(values.reshape(-1), known[column], rtol=1e-6)
     # As long as it stays where it was, nothing changes.
     still = model.predict(early, level=[80])

@@ -20,7 +20,7 @@ def test_a_model_that_has_forecast_can_be_copied_and_pickled(kind: dict[str, Any
 
 
 def test_the_model_is_prepared_once_and_forecasts_as_it_does_itself() -> None:
-    fitted = make_forecaster(max_steps=2, **APART).fit(make_frame()).fitted_
+    fitted = make_forecaster(max_steps=2, **APART).fit(make_frame()).predictor_
     assert fitted.inference_copy is fitted.inference_copy
     history = torch.randn(5, 1, fitted.config.input_size, generator=torch.Generator().manual_seed(0))
     assert torch.equal(fitted.inference_copy.forecast(history).values, fitted.model.forecast(history).values)

@@ -96,7 +96,7 @@ def test_the_same_weights_forecast_the_same_as_the_estimator(normalization: str)
     model = {"mixing": {"kind": "none"}, "hidden_size": 16, "normalization": normalization}
     facade = leapts.LeapTS(H, LOOKBACK, "D", max_steps=20, model=model).fit(frame)
     nf = make_fitted(frame, max_steps=1, val_check_steps=1, normalization=normalization)
-    nf.models[0].network.load_state_dict(facade.fitted_.model.state_dict())
+    nf.models[0].network.load_state_dict(facade.predictor_.model.state_dict())
     ours = nf.predict()["LeapTS"].to_numpy()
     theirs, trace = facade.predict(return_trace=True)
     np.testing.assert_allclose(ours, theirs["LeapTS"].to_numpy(), rtol=1e-5)

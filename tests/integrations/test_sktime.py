@@ -123,9 +123,9 @@ def test_an_update_with_training_continues_from_the_current_weights() -> None:
     # The few steps of a test may not improve the error; without this, training would stop early.
     options = {**OPTIONS, **SMALL, "update_steps": 150, "learning_rate": 5e-3, "training": {"patience": 0}}
     forecaster = LeapTSForecaster(**options).fit(early, fh=FH)
-    weights = forecaster.forecaster_.fitted_.model.head.weight.detach().clone()
+    weights = forecaster.forecaster_.predictor_.model.head.weight.detach().clone()
     forecaster.update(late)
-    assert not torch.equal(forecaster.forecaster_.fitted_.model.head.weight, weights)
+    assert not torch.equal(forecaster.forecaster_.predictor_.model.head.weight, weights)
     assert forecaster.forecaster_.report_.steps == 150
     assert list(forecaster.predict().loc["a"].index) == list(pd.date_range("2024-06-09", periods=H))
 
@@ -136,7 +136,7 @@ def test_an_update_calibrates_intervals_on_as_many_windows() -> None:
     forecaster = LeapTSForecaster(**OPTIONS, **SMALL, val_size=40).fit(early, fh=FH)
 
     def windows() -> list[int]:
-        scores = forecaster.forecaster_.fitted_.scores
+        scores = forecaster.forecaster_.predictor_.scores
         assert scores is not None
         counts: list[int] = scores.counts.tolist()
         return counts

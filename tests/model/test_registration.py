@@ -60,7 +60,7 @@ def test_the_scheduler_of_the_page_trains_traces_saves_and_loads(tmp_path: Path)
     forecast, trace = model.predict(return_trace=True)
     leaps = trace.to_frame() if hasattr(trace, "to_frame") else trace
     assert len(leaps) > 0
-    assert "share.weight" in " ".join(model.fitted_.model.state_dict())
+    assert "share.weight" in " ".join(model.predictor_.model.state_dict())
     model.save(tmp_path / "model")
     again = LeapTS.load(tmp_path / "model").predict()
     np.testing.assert_allclose(again["LeapTS"], forecast["LeapTS"], rtol=1e-6)
@@ -92,7 +92,7 @@ def test_a_kind_named_by_the_user_is_imported_from_its_entry_point(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _offer(monkeypatch, tmp_path, CODE)
-    assert make_forecaster(model={**MODEL, "scheduling": "share"}).fit(make_frame()).fitted_.config.scheduling.kind
+    assert make_forecaster(model={**MODEL, "scheduling": "share"}).fit(make_frame()).predictor_.config.scheduling.kind
     assert "offered_share" in sys.modules
 
 

@@ -26,20 +26,22 @@ def made(seed: int = 0, **options: Any) -> LeapTS:
     """A model whose weights are spread out, so that its rows disagree about their schedules."""
     model = make_forecaster(max_steps=2, model={"hidden_size": 8, **options}).fit(make_frame(seed=seed))
     with torch.no_grad():
-        for parameter in model.fitted_.model.parameters():
+        for parameter in model.predictor_.model.parameters():
             parameter.mul_(2.5)
     return model
 
 
 def histories(model: LeapTS, count: int = WINDOWS) -> torch.Tensor:
     """Random walks and noise, half and half."""
-    noise = torch.randn(count, model.fitted_.config.n_series or 1, LOOKBACK, generator=torch.Generator().manual_seed(5))
+    noise = torch.randn(
+        count, model.predictor_.config.n_series or 1, LOOKBACK, generator=torch.Generator().manual_seed(5)
+    )
     noise[::2] = noise[::2].cumsum(2)
     return noise
 
 
 def assert_same(model: LeapTS, outputs: Outputs, history: torch.Tensor) -> None:
-    expected = model.fitted_.model.forecast(history, record="leaps")
+    expected = model.predictor_.model.forecast(history, record="leaps")
     torch.testing.assert_close(outputs["forecast"].detach(), expected.values, rtol=1e-5, atol=1e-5)
     if expected.trace is None:
         assert set(outputs) == {"forecast"}
@@ -79,7 +81,7 @@ def reloaded(pt2_file: Path, in_program: dict[str, str]) -> torch.nn.Module:
 
 
 def test_the_windows_call_for_many_schedules(joint: LeapTS) -> None:
-    trace = joint.fitted_.model.forecast(histories(joint), record="leaps").trace
+    trace = joint.predictor_.model.forecast(histories(joint), record="leaps").trace
     assert trace is not None
     assert len(trace.length.flatten(0, 1).unique(dim=0)) >= 5
     assert trace.scale.unique().tolist() == [0, 1, 2]
@@ -126,7 +128,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 def test_every_kind_of_model_becomes_a_program(variant: str) -> None:
     model = made(**VARIANTS[variant])
     history = histories(model)
-    assert_same(model, exported_program(model.fitted_).module()(history), history)
+    assert_same(model, exported_program(model.predictor_).module()(history), history)
 
 
 def test_a_random_schedule_is_refused(tmp_path: Path) -> None:
@@ -142,8 +144,8 @@ def test_the_files_carry_what_standardising_needs(joint: LeapTS, onnx_file: Path
     in_onnx = {entry.key: entry.value for entry in onnx.load(onnx_file).metadata_props}[METADATA]
     assert json.loads(in_onnx) == json.loads(in_program[METADATA])
     about = json.loads(in_onnx)
-    assert about["mean"] == joint.fitted_.scaler.mean.tolist()
-    assert about["std"] == joint.fitted_.scaler.std.tolist()
+    assert about["mean"] == joint.predictor_.scaler.mean.tolist()
+    assert about["std"] == joint.predictor_.scaler.std.tolist()
     assert (about["series"], about["h"], about["input_size"]) == (["a", "b", "c"], H, LOOKBACK)
     assert about["scales"] == ["short", "mid", "long"]
 
@@ -180,7 +182,7 @@ def test_the_example_forecasts_without_torch(joint: LeapTS, onnx_file: Path, tmp
     rows = list(csv.DictReader(done.stdout.splitlines()))
     forecast, trace = joint.predict(frame, return_trace=True)
     assert [row["unique_id"] for row in rows] == forecast["unique_id"].tolist()
-    deviation = np.repeat(joint.fitted_.scaler.std.numpy(), H)
+    deviation = np.repeat(joint.predictor_.scaler.std.numpy(), H)
     mine = np.array([float(row["LeapTS"]) for row in rows])
     np.testing.assert_allclose(mine / deviation, forecast["LeapTS"] / deviation, rtol=1e-5, atol=1e-5)
     leaps = {
@@ -195,5 +197,5 @@ def test_the_example_forecasts_without_torch(joint: LeapTS, onnx_file: Path, tmp
 
 @pytest.mark.usefixtures("doubles")
 def test_a_program_takes_single_precision_whatever_the_default() -> None:
-    program = exported_program(made(scheduling={"kind": "none"}, mixing={"kind": "none"}).fitted_)
+    program = exported_program(made(scheduling={"kind": "none"}, mixing={"kind": "none"}).predictor_)
     assert program.module()(torch.zeros(4, 1, LOOKBACK, dtype=torch.float32))["forecast"].dtype == torch.float32

@@ -73,7 +73,7 @@ def test_weights_that_are_not_the_last_good_ones_would_be_noticed(
     def spoiled(model: LeapTS, fitted: object) -> None:
         keep(model, fitted)  # type: ignore[arg-type]
         with torch.no_grad():
-            model.fitted_.model.head.bias.add_(1)
+            model.predictor_.model.head.bias.add_(1)
 
     monkeypatch.setattr(LeapTS, "_keep", spoiled)
     assert extreme_values.run_divergence("seed 0", tmp_path, cases=6).failures

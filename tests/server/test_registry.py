@@ -191,7 +191,7 @@ class Loaded:
     """What is read of a folder: a model, told apart by what was done to it."""
 
     def __init__(self) -> None:
-        self.fill, self.fitted_ = "ffill", SimpleNamespace(model=torch.nn.Linear(1, 1))
+        self.fill, self.predictor_ = "ffill", SimpleNamespace(model=torch.nn.Linear(1, 1))
 
 
 def _reading(monkeypatch: pytest.MonkeyPatch, folder: Path, meanwhile: Callable[[], object]) -> dict[str, Any]:
@@ -204,12 +204,12 @@ def _reading(monkeypatch: pytest.MonkeyPatch, folder: Path, meanwhile: Callable[
         meanwhile()
         return Loaded()
 
-    def forecaster(fitted: Any, **options: Any) -> SimpleNamespace:
-        made.update(options, fitted=fitted)
-        return SimpleNamespace(fitted=fitted)
+    def measure(predictor: Any) -> float:
+        made["predictor"] = predictor
+        return 1.0
 
     monkeypatch.setattr(LeapTS, "load", load)
-    monkeypatch.setattr(model, "ArrayForecaster", forecaster)
+    monkeypatch.setattr(model, "_measure_row_seconds", measure)
     return made
 
 
@@ -217,7 +217,7 @@ def test_a_model_is_read_with_its_version_and_made_ready(tmp_path: Path, monkeyp
     made = _reading(monkeypatch, tmp_path / "m", lambda: None)
     (served,) = ModelRegistry([tmp_path / "m"])
     assert served.version == hashlib.sha256(b"content").hexdigest()[:12]
-    assert (made["fill"], made["measure"], made["fitted"].model.training) == ("ffill", True, False)
+    assert (made["predictor"].model.training, served.row_seconds) == (False, 1.0)
     assert served.identity == identity_of(tmp_path / "m")
 
 

@@ -50,7 +50,7 @@ def test_a_replaced_model_is_released(frame: pd.DataFrame, versions: list[LeapTS
             assert client.post("/v1/forecast", json=asked).status_code == 200
             model = registry.find(None)
             seen.extend(
-                map(weakref.ref, (model, model.estimator.fitted_.model, model.estimator.fitted_.inference_copy))
+                map(weakref.ref, (model, model.estimator.predictor_.model, model.estimator.predictor_.inference_copy))
             )
 
         ask()

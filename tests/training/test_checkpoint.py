@@ -35,7 +35,7 @@ def _model(**options: Any) -> LeapTS:
 
 def _assert_same(ours: LeapTS, theirs: LeapTS) -> None:
     assert ours.report_ == theirs.report_
-    state, other = ours.fitted_.model.state_dict(), theirs.fitted_.model.state_dict()
+    state, other = ours.predictor_.model.state_dict(), theirs.predictor_.model.state_dict()
     assert all(torch.equal(state[name], other[name]) for name in state)
     pd.testing.assert_frame_equal(ours.predict(level=[80]), theirs.predict(level=[80]))
 

@@ -61,7 +61,7 @@ class LeapTSDefaults:
         """Fit, then forecast each window."""
         options, known = self._options(task), task.frame(task.past(0))
         models = [LeapTS(task.horizon, random_seed=seed, **options).fit(known) for seed in self.seeds]
-        self.parameters = sum(weights.numel() for one in models for weights in one.fitted_.model.parameters())
+        self.parameters = sum(weights.numel() for one in models for weights in one.predictor_.model.parameters())
         for number in range(task.count):
             history = known if number == 0 else task.frame(task.past(number))
             yield np.mean([self._quantiles(model, history, task) for model in models], axis=0)

@@ -55,7 +55,7 @@ def main() -> None:
             "series": options.series,
             "steps": options.steps,
             "training_steps": options.max_steps,
-            "model": model.fitted_.config.model_dump(mode="json"),
+            "model": model.predictor_.config.model_dump(mode="json"),
             "seed": model.random_seed,
             "frame_bytes": data,
             "imports_bytes": imports,

@@ -138,7 +138,6 @@ def _summary(model: "LeapTS", out: Path, checkpoint: Path | None, seconds: float
         "series": len(fitted.tail),
         "auto_config": [vars(one) for one in chosen],
         # The old name of the field, until release 0.3.
-        "picked": [{"name": one.option, "value": one.value, "reason": one.reason} for one in chosen],
         "training": {
             "steps": report.steps,
             "best_step": report.best_step,

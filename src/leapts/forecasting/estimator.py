@@ -282,11 +282,6 @@ class LeapTS(Params):
         return self._predictor
 
     @property
-    def fitted_(self) -> Predictor:
-        """Old name of `predictor_`."""
-        return self.predictor_
-
-    @property
     def auto_config_(self) -> AutoConfig:
         """The options that were chosen automatically, with reasons; prints as a table."""
         return self.predictor_.auto_config

@@ -1,5 +1,6 @@
 """The options of the estimator: read and changed by name, validated, and suggested when misspelled."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import signature
@@ -42,6 +43,7 @@ _COVARIATES = {
     *("futr_df", "static_df", "futr_exog_list", "hist_exog_list", "stat_exog_list", "X", "X_df", "exog"),
     *("past_covariates", "future_covariates", "known_covariates"),
 }
+_RENAMED = {"fitted_": "predictor_", "picked_": "auto_config_"}  # attributes of release 0.1.0
 _MEANT = {typed: name for name, typed_names in _SYNONYMS.items() for typed in typed_names}
 
 
@@ -115,6 +117,14 @@ class Params:
         self.model = model
         self.training = training
         self.alias = alias
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only for names that are not there.
+        if name not in _RENAMED:
+            raise AttributeError(f"LeapTS has no attribute {name!r}")
+        text = f"{name} is now {_RENAMED[name]}; the old name goes with release 0.3"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(self, _RENAMED[name])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's signature
         """Return the options as given."""

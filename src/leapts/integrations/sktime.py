@@ -120,7 +120,7 @@ class LeapTSForecaster(BaseForecaster):
         panel = _panel(instances)
         self.forecaster_.fit(panel)
         self.intervals_from_ = "held-out windows"
-        if self.forecaster_.fitted_.scores is None:
+        if self.forecaster_.predictor_.scores is None:
             self.intervals_from_ = "training windows"
             self.forecaster_.calibrate(panel)
         self._history = y
@@ -139,7 +139,7 @@ class LeapTSForecaster(BaseForecaster):
         return self._framed(fh, self._history.columns, forecast.values[:, None].numpy())
 
     def _predict_quantiles(self, fh: ForecastingHorizon, X: Any, alpha: Sequence[float]) -> pd.DataFrame:  # noqa: ARG002, N803
-        fitted, forecast = self.forecaster_.fitted_, self._forecast()
+        fitted, forecast = self.forecaster_.predictor_, self._forecast()
         groups, scores = forecast.groups, fitted.scores
         assert scores is not None  # set by the fit
 
@@ -157,7 +157,7 @@ class LeapTSForecaster(BaseForecaster):
     def _forecast(self) -> Forecast:
         """Forecast in the order of the history; a multivariate model forecasts in its own order."""
         panel = _panel(_instances(self._history))
-        predictor = self.forecaster_.fitted_
+        predictor = self.forecaster_.predictor_
         return predictor.predict(predictor.windows(panel)).select(panel.series)
 
     def _framed(self, fh: ForecastingHorizon, columns: pd.Index, values: Values) -> pd.DataFrame:

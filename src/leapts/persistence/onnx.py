@@ -47,7 +47,7 @@ def export_model(model: LeapTS, path: str | Path, *, format: Format = "onnx") ->
     writers: dict[str, Callable[[Predictor], bytes]] = {"onnx": _onnx, "pt2": _pt2}
     if format not in writers:
         raise ConfigError(f"there is no format {format!r}; there are {', '.join(writers)}")
-    content = writers[format](model.fitted_)
+    content = writers[format](model.predictor_)
     write_file(Path(path), content)
     return Path(path)
 

@@ -80,7 +80,7 @@ class ReportContents:
     @property
     def fitted(self) -> Predictor:
         """Return the result of the fit."""
-        return self.model.fitted_
+        return self.model.predictor_
 
     @property
     def gate(self) -> float | None:
@@ -152,7 +152,7 @@ def collect(
         text = "most_series is now max_series; the old name goes with release 0.3"
         warnings.warn(text, DeprecationWarning, stacklevel=2)
         max_series = most_series
-    fitted, h = model.fitted_, model.fitted_.config.h
+    fitted, h = model.predictor_, model.predictor_.config.h
     step = h if step_size is None else step_size
     for name, value in (("cutoffs", cutoffs), ("step_size", step), ("max_series", max_series)):
         if value is not None and value < 1:

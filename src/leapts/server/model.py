@@ -4,20 +4,22 @@ The only module of the server that calls the forecaster.
 """
 
 import hashlib
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from leapts.errors import ConfigError, LeapTSError, ModelFileError
 from leapts.forecasting import LeapTS
-from leapts.forecasting.arrays import ArrayForecast, ArrayForecaster, Histories
-from leapts.forecasting.intervals import Bound, interval_bounds, quantile_bounds
+from leapts.forecasting.forecast import Forecast, ForecastWindows
+from leapts.forecasting.intervals import Level, requested_bounds, require_scores
+from leapts.forecasting.predictor import Predictor
 from leapts.model import ScheduleTrace
 from leapts.model.network import GatedFusion, Record
 from leapts.model.scales import SCALE_NAMES
@@ -29,7 +31,7 @@ from leapts.server.timestamps import future_texts
 
 Floats = npt.NDArray[np.float64]
 Identity = tuple[int, ...]
-Forecast = ArrayForecast  # of one request
+_MEASURED_ROWS = 512
 _MAX_NAMES = 100  # of series, in the description of a model
 
 
@@ -37,8 +39,7 @@ class CheckedRequest(NamedTuple):
     """A request that can be forecast."""
 
     request: ForecastIn
-    histories: Histories
-    bounds: Sequence[Bound]
+    windows: ForecastWindows
     record: Record
 
 
@@ -57,7 +58,7 @@ class ServedModel:
     version: str
     estimator: LeapTS
     identity: Identity
-    _arrays: ArrayForecaster
+    row_seconds: float  # processor time of a forecast for each row of a large batch
 
     @classmethod
     def load(cls, name: str, folder: Path) -> "ServedModel":
@@ -74,19 +75,19 @@ class ServedModel:
             raise ModelFileError(f"{folder} was removed while it was read; save the model again") from error
         if identity is None or identity != identity_of(folder):
             raise ModelFileError(f"{folder} was replaced while it was read; it is read again")
-        estimator.fitted_.model.eval()
-        arrays = ArrayForecaster(estimator.fitted_, fill=estimator.fill, measure=True)
-        return cls(name=name, version=version, estimator=estimator, identity=identity, _arrays=arrays)
+        estimator.predictor_.model.eval()
+        seconds = _measure_row_seconds(estimator.predictor_)
+        return cls(name=name, version=version, estimator=estimator, identity=identity, row_seconds=seconds)
 
     @property
     def freq(self) -> str | int:
         """Frequency of the training data."""
-        return self._arrays.fitted.tail.freq
+        return self.predictor.tail.freq
 
     @property
-    def row_seconds(self) -> float:
-        """Processor time of a forecast for each row of a large batch, measured when the model was read."""
-        return self._arrays.row_seconds
+    def predictor(self) -> Predictor:
+        """The fitted network."""
+        return self.estimator.predictor_
 
     def check(self, request: ForecastIn, limits: Limits) -> CheckedRequest:
         """Check a request against the limits and the model.
@@ -101,24 +102,29 @@ class ServedModel:
         if longest > limits.length:
             raise too_large(f"the request has a series of {longest:,} values", limits.length, "--max-length")
         try:
-            bounds = _bounds(request, self.estimator.alias)
-            if request.trace and not isinstance(self._arrays.fitted.model.fusion, GatedFusion):
+            self._check_levels(request.level, request.quantiles)
+            if request.trace and not isinstance(self.predictor.model.fusion, GatedFusion):
                 raise ConfigError("this model has no scheduling branch; leave trace out")
             self._check_ends(request)
-            histories = self._arrays.read([one.id for one in request.series], _to_arrays(values))
-            self._arrays.require_levels(bounds)
+            names = [one.id for one in request.series]
+            windows = self.predictor.windows_from_arrays(names, _to_arrays(values), fill=self.estimator.fill)
         except LeapTSError as error:
             raise from_message(str(error)) from None
-        return CheckedRequest(request, histories, bounds, "leaps" if request.trace else "nothing")
+        return CheckedRequest(request, windows, "leaps" if request.trace else "nothing")
 
     def forecast(self, requests: Sequence[CheckedRequest]) -> list[Forecast]:
         """Forecast several requests with the same kind of record in one batch."""
-        return self._arrays.forecast([one.histories for one in requests], requests[0].record)
+        forecasts = self.predictor.predict_together([one.windows for one in requests], requests[0].record)
+        # A multivariate model forecasts in its own order of the series.
+        return [
+            forecast.select([one.id for one in checked.request.series])
+            for forecast, checked in zip(forecasts, requests, strict=True)
+        ]
 
     def respond(self, checked: CheckedRequest, forecast: Forecast) -> ForecastOut:
         """Give each series its forecast, intervals, timestamps and leaps."""
-        arrays = {self.estimator.alias: forecast.values, **self._arrays.bounds(forecast, checked.bounds)}
-        columns = {name: values.tolist() for name, values in arrays.items()}
+        found = forecast.columns(checked.request.level, checked.request.quantiles, self.estimator.alias)
+        columns = {name: values.tolist() for name, values in found.items()}
         leaps = None if forecast.trace is None else leaps_of(forecast.trace)
         forecasts = []
         for row, one in enumerate(checked.request.series):
@@ -131,12 +137,12 @@ class ServedModel:
                     trace=None if leaps is None else leaps[row],
                 )
             )
-        h = self._arrays.fitted.config.h
+        h = self.predictor.config.h
         return ForecastOut(model=self.name, version=self.version, h=h, freq=self.freq, forecasts=forecasts)
 
     def describe(self) -> ModelOut:
         """Describe the model to clients."""
-        fitted, estimator = self._arrays.fitted, self.estimator
+        fitted, estimator, scores = self.predictor, self.estimator, self.predictor.scores
         return ModelOut(
             name=self.name,
             version=self.version,
@@ -147,23 +153,30 @@ class ServedModel:
             multivariate=fitted.is_multivariate,
             series=list(fitted.tail.series[:_MAX_NAMES]),
             series_count=len(fitted.tail.series),
-            levels=[level for level in (80, 95) if self._arrays.has_level(level)],
+            levels=[level for level in (80, 95) if scores is not None and scores.allow(level)],
             id_col=estimator.id_col,
             time_col=estimator.time_col,
             target_col=estimator.target_col,
         )
 
+    def _check_levels(self, level: Sequence[Level] | None, quantiles: Sequence[float] | None) -> None:
+        """Refuse intervals that the model cannot give, before it forecasts."""
+        for bound in requested_bounds(level, quantiles):
+            scores = require_scores(self.predictor.scores)
+            if bound.level:
+                scores.half_widths(bound.level)
+
     def _check_ends(self, request: ForecastIn) -> None:
         """Check the last timestamps; the series of a multivariate model must end together."""
         lasts = {request.last if one.last is None else one.last for one in request.series}
-        if self._arrays.fitted.is_multivariate and len(lasts) > 1:
+        if self.predictor.is_multivariate and len(lasts) > 1:
             raise ConfigError("the model is multivariate, and its series end at different timestamps; end them at one")
         for last in lasts:
             if last is not None:
                 self._timestamps(last)
 
     def _timestamps(self, last: str | int) -> list[str | int]:
-        return future_texts(last, self._arrays.fitted.tail, self._arrays.fitted.config.h)
+        return future_texts(last, self.predictor.tail, self.predictor.config.h)
 
 
 def identity_of(folder: Path) -> Identity | None:
@@ -206,12 +219,14 @@ def _to_arrays(values: Sequence[list[float | None]]) -> Floats | list[Floats]:
     return np.fromiter(chain.from_iterable(values), np.float64, length * len(values)).reshape(-1, length)
 
 
-def _bounds(request: ForecastIn, alias: str) -> Sequence[Bound]:
-    if request.level is not None and request.quantiles is not None:
-        raise ConfigError("level and quantiles are both given; give one of them")
-    return _known_bounds(tuple(request.level or ()), tuple(request.quantiles or ()), alias)
-
-
-@lru_cache(maxsize=256)
-def _known_bounds(level: tuple[float, ...], quantiles: tuple[float, ...], alias: str) -> tuple[Bound, ...]:
-    return interval_bounds(level, alias) if level else quantile_bounds(quantiles, alias)
+def _measure_row_seconds(predictor: Predictor) -> float:
+    """Processor time of one row of a large batch: the least of several passes, since other work may interrupt any."""
+    network, n_series = predictor.inference_copy, predictor.config.n_series or 1
+    batch = torch.zeros(max(2, _MEASURED_ROWS // n_series), n_series, predictor.config.input_size)
+    batch[..., ::2] = 1.0
+    seconds = []
+    for _ in range(3):
+        started = time.thread_time()
+        network.forecast(batch)
+        seconds.append(time.thread_time() - started)
+    return min(seconds) / (len(batch) * n_series)

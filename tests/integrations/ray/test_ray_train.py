@@ -27,6 +27,6 @@ def test_two_workers_of_ray_train_fit_the_same_model_as_one_process(table: pa.Ta
     alone = LeapTS(**OPTIONS).fit(data)
     together = LeapTS.load(tmp_path / "model")
     assert together.report_.steps == 8
-    weights = alone.fitted_.model.state_dict()
-    for name, value in together.fitted_.model.state_dict().items():
+    weights = alone.predictor_.model.state_dict()
+    for name, value in together.predictor_.model.state_dict().items():
         torch.testing.assert_close(value, weights[name], rtol=1e-4, atol=1e-5)

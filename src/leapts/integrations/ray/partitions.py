@@ -49,7 +49,7 @@ def require_independent(model: LeapTS) -> None:
     Raises:
         DataError: When the model is multivariate.
     """
-    if model.fitted_.is_multivariate:
+    if model.predictor_.is_multivariate:
         raise DataError(
             "the model is multivariate, so its series cannot be spread over partitions; forecast without --engine, "
             "or fit with model={'mixing': 'none'}"
@@ -61,7 +61,7 @@ def forecast_schema(schema: pa.Schema, model: LeapTS, *, level: Sequence[Level] 
     names, time = schema.field(model.id_col).type, schema.field(model.time_col).type
     time = time.value_type if pa.types.is_dictionary(time) else time
     if pa.types.is_string(time) or pa.types.is_large_string(time):  # text is parsed as timestamps
-        time = pa.timestamp("us", tz="UTC" if model.fitted_.tail.timezone else None)
+        time = pa.timestamp("us", tz="UTC" if model.predictor_.tail.timezone else None)
     columns = [model.alias, *(bound.column for bound in interval_bounds(level, model.alias))]
     return pa.schema(
         [
