@@ -110,7 +110,8 @@ def test_an_overloaded_server_refuses_the_rest_at_once_and_recovers(
         return forecast(self, requests)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ServedModel, "forecast", slow)
-    monkeypatch.setattr(ServedModel, "row_seconds", 1.0)
+    for served in registry:
+        monkeypatch.setitem(vars(served), "row_seconds", 1.0)
     with client_of(registry) as client, ThreadPoolExecutor(6) as pool:
         calls = [pool.submit(client.post, "/v1/forecast", json=asked) for _ in range(6)]
         refused: list[httpx.Response] = []

@@ -24,7 +24,7 @@ LONG = 5  # seconds, after which something hangs
 
 
 def _rows(count: int, record: Record = "nothing") -> CheckedRequest:
-    return CheckedRequest(cast("Any", None), cast("Any", range(count)), (), record)
+    return CheckedRequest(cast("Any", None), cast("Any", range(count)), record)
 
 
 class FakeModel:
@@ -42,7 +42,7 @@ class FakeModel:
 
     def forecast(self, requests: Any) -> list[Any]:
         assert self.may_go.wait(LONG)
-        self.passes.append(tuple(len(one.histories) for one in requests))
+        self.passes.append(tuple(len(one.windows) for one in requests))
         self.threads.add(threading.current_thread().name)
         if self.error is not None:
             raise self.error
@@ -89,7 +89,7 @@ def test_requests_that_arrive_together_share_a_pass_in_the_thread() -> None:
         return await asyncio.gather(*(batcher.forecast(cast("Any", model), _rows(rows)) for rows in (3, 1, 2)))
 
     found, sizes, admission = _run(work)
-    assert [len(one.histories) for one in found] == [3, 1, 2]
+    assert [len(one.windows) for one in found] == [3, 1, 2]
     assert (model.passes, sizes) == ([(3, 1, 2)], [3])
     assert all(name.startswith("leapts-forecasts") for name in model.threads)
     assert (admission.in_progress["forecast"], admission.queued_seconds) == (0, 0.0)
@@ -109,7 +109,7 @@ def test_requests_that_arrive_during_a_pass_share_the_next(rows: int, passes: in
         return await asyncio.gather(first, *rest)
 
     found, sizes, _ = _run(work)
-    assert [len(one.histories) for one in found] == [1, rows, 1]
+    assert [len(one.windows) for one in found] == [1, rows, 1]
     assert len(model.passes) == len(sizes) == passes
 
 
@@ -144,7 +144,7 @@ def test_an_error_reaches_every_request_of_the_batch_and_no_other() -> None:
         model.error = None
         return await batcher.forecast(cast("Any", model), _rows(3))
 
-    assert len(_run(work)[0].histories) == 3
+    assert len(_run(work)[0].windows) == 3
 
 
 def test_nothing_is_computed_for_a_client_that_gave_up() -> None:

@@ -46,12 +46,10 @@ def test_of_very_many_series_a_description_names_a_hundred() -> None:
         config=SimpleNamespace(h=6, input_size=12),
         tail=SimpleNamespace(freq="D", timezone=None, series=names),
         is_multivariate=False,
+        scores=SimpleNamespace(allow=lambda level: level in (80, 95, 99)),
     )
-    arrays = SimpleNamespace(fitted=fitted, has_level=lambda level: level in (80, 95, 99))
-    model = SimpleNamespace(id_col="i", time_col="t", target_col="v")
-    served = ServedModel(
-        name="m", version="1", estimator=cast("Any", model), identity=(1,), _arrays=cast("Any", arrays)
-    )
+    model = SimpleNamespace(id_col="i", time_col="t", target_col="v", predictor_=fitted)
+    served = ServedModel(name="m", version="1", estimator=cast("Any", model), identity=(1,), row_seconds=1.0)
     found = served.describe()
     assert (found.series, found.series_count, found.levels) == (list(names[:100]), 150, [80, 95])
 
@@ -73,7 +71,7 @@ def _refused(registry: ModelRegistry, request: dict[str, Any], **limits: Any) ->
 
 
 def test_limits_are_taken_at_their_word(registry: ModelRegistry, asked: dict[str, Any]) -> None:
-    assert len(_decoded(registry, asked, series=3, length=160).histories) == 3
+    assert len(_decoded(registry, asked, series=3, length=160).windows) == 3
     many, long = _refused(registry, asked, series=2), _refused(registry, asked, length=159)
     assert (many.kind.name, many.detail) == ("too-large", "the request has 3 series; the limit is 2")
     assert "--max-series" in many.hint
@@ -97,11 +95,13 @@ def test_leaps_are_recorded_only_where_they_are_asked_for(
 
 def test_intervals_are_given_one_way_or_the_other(registry: ModelRegistry, asked: dict[str, Any]) -> None:
     def columns(**more: Any) -> list[str]:
-        return [bound.column for bound in _decoded(registry, {**asked, **more}).bounds]
+        request, served = _decoded(registry, {**asked, **more}), registry.find("apart")
+        response = served.respond(request, served.forecast([request])[0])
+        return list(response.forecasts[0].values)
 
-    assert columns() == columns(level=[]) == columns(quantiles=[]) == []
-    assert columns(level=[80]) == ["LeapTS-lo-80", "LeapTS-hi-80"]
-    assert len(columns(quantiles=[0.1, 0.5])) == 2
+    assert columns() == columns(level=[]) == columns(quantiles=[]) == ["LeapTS"]
+    assert columns(level=[80]) == ["LeapTS", "LeapTS-lo-80", "LeapTS-hi-80"]
+    assert columns(quantiles=[0.1, 0.5]) == ["LeapTS", "LeapTS-lo-80", "LeapTS-median"]
     assert _refused(registry, {**asked, "level": [80], "quantiles": [0.1]}).kind.name == "bad-data"
     assert _refused(registry, {**asked, "level": [], "quantiles": []}).kind.name == "bad-data"
 
@@ -118,7 +118,7 @@ def test_histories_of_one_length_or_several_and_filled_ones_are_read_alike(
     ragged = [{**one, "values": one["values"][skip:]} for skip, one in enumerate(asked["series"])]
     np.testing.assert_allclose(forecast(ragged), whole, rtol=1e-6)
     np.testing.assert_allclose(forecast(asked["series"][:1]), whole[:1], rtol=1e-6)
-    monkeypatch.setattr(served._arrays, "fill", "ffill")
+    monkeypatch.setattr(served.estimator, "fill", "ffill")
     holes = [{**one, "values": [*one["values"][:-1], None]} for one in asked["series"]]
     filled = [{**one, "values": [*one["values"][:-1], one["values"][-2]]} for one in asked["series"]]
     np.testing.assert_allclose(forecast(holes), forecast(filled), rtol=1e-6)
@@ -150,7 +150,7 @@ def test_a_response_gives_each_series_its_own_row_and_timestamps(
     request = _decoded(registry, {**asked, "last": "2024-01-01", "level": [80]})
     served = registry.find("apart")
     (forecast,) = served.forecast([request])
-    forecast.values[:] = np.arange(18.0).reshape(3, 6)
+    forecast.values[:] = torch.arange(18.0).view(3, 6)
     found = served.respond(request, forecast).model_dump(exclude_none=True)
     assert [one["id"] for one in found["forecasts"]] == ["a", "b", "c"]
     assert [one["values"]["LeapTS"] for one in found["forecasts"]] == forecast.values.tolist()

@@ -33,7 +33,7 @@ def _until(is_true: Callable[[], bool]) -> None:
 
 def _state(name: str, identity: tuple[int, ...], version: str = "1") -> ServedModel:
     nothing = cast("Any", None)
-    return ServedModel(name=name, version=version, estimator=nothing, identity=identity, _arrays=nothing)
+    return ServedModel(name=name, version=version, estimator=nothing, identity=identity, row_seconds=1.0)
 
 
 class Disk:

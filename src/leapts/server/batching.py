@@ -9,8 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from leapts.forecasting.forecast import Forecast
 from leapts.server.admission import Admission
-from leapts.server.model import CheckedRequest, Forecast, ServedModel
+from leapts.server.model import CheckedRequest, ServedModel
 
 MAX_ROWS = 4096  # windows of single series in one pass
 
@@ -23,7 +24,7 @@ class _Job:
 
     @property
     def rows(self) -> int:
-        return len(self.request.histories)
+        return len(self.request.windows)
 
 
 class Batcher:
