@@ -7,7 +7,7 @@ from leapts.config import FitConfig, TrainingConfig
 from leapts.data.panel import Panel
 from leapts.data.validation import read_panel
 from leapts.errors import ConfigError
-from leapts.forecasting.auto_config import AutoOption, FitPlan, plan_fit
+from leapts.forecasting.auto_config import AutoConfig, AutoOption, FitPlan, plan_fit
 
 HALF = "half of the shortest series without the horizon (300 would be better)"
 
@@ -82,3 +82,11 @@ def test_a_batch_is_for_the_windows_to_come_and_padded_ones_count() -> None:
         assert reasons["max_steps"].startswith(f"20 passes over {windows} windows")
         # A fit takes no more than there are; an update with more data takes as many as these.
         assert plan.training.batch_size == 512
+
+
+def test_auto_config_prints_as_a_table_and_escapes_html() -> None:
+    chosen = AutoConfig([AutoOption("input_size", 28, "four seasons of 7"), AutoOption("mixing", "<b>", "a & b")])
+    lines = repr(chosen).splitlines()
+    assert [line.split()[0] for line in lines] == ["option", "input_size", "mixing"]
+    assert len({line.index(word) for line, word in zip(lines, ("reason", "four", "a &"), strict=True)}) == 1
+    assert "<td>&lt;b&gt;</td><td>a &amp; b</td>" in chosen._repr_html_()

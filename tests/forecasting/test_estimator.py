@@ -686,3 +686,37 @@ def test_clusters_are_found_from_the_training_series() -> None:
     assert model.predictor_.clusters is not None
     assert set(model.predictor_.clusters) == {0, 1}
     assert np.isfinite(model.predict()["LeapTS"]).all()
+
+
+def test_a_fitted_model_prints_what_was_chosen() -> None:
+    model = make_forecaster(**APART)
+    assert "not fitted" in repr(model)
+    model.fit(make_frame())
+    assert f"h={H}, input_size={LOOKBACK}, freq='D'" in repr(model)
+    assert "3 series" in repr(model)
+    report = model.report_
+    assert report.naive_mae is not None
+    assert f"validation MAE {report.best_validation:.3g} (scaled), seasonal naive {report.naive_mae:.3g}" in repr(model)
+    for one in model.auto_config_:
+        assert one.reason in str(model)
+        assert one.option in model._repr_html_()
+
+
+def test_the_naive_error_is_that_of_the_seasonal_naive_forecast_on_the_held_out_windows() -> None:
+    frame = make_frame({"a": 160})
+    model = make_forecaster(val_size=20, **APART).fit(frame)
+    values = model.predictor_.scaler.transform(model.read(frame)).numpy()[-20 - LOOKBACK :]
+    errors = []
+    for start in range(len(values) - LOOKBACK - H + 1):
+        history, target = values[start : start + LOOKBACK], values[start + LOOKBACK : start + LOOKBACK + H]
+        errors.append(np.abs(history[-7:][np.arange(H) % 7] - target).mean())
+    assert model.report_.naive_mae == pytest.approx(np.mean(errors), rel=1e-5)
+
+
+def test_python_names_columns_that_are_not_used() -> None:
+    frame = make_frame().assign(price=1.0, promotion="x")
+    model = make_forecaster(**APART, max_steps=2)
+    with pytest.warns(UserWarning, match="columns not used: 'price', 'promotion'"):
+        model.fit(frame)
+    with pytest.warns(UserWarning, match="columns not used"):
+        model.predict(frame)
