@@ -97,9 +97,7 @@ class ReadOptions(RootOptions):
         default=None,
         description="imputation of missing values: interpolate, ffill or a number; by default they are errors",
     )
-    duplicates: Duplicates = Field(
-        default="error", description="which of several rows with the same series and timestamp to keep"
-    )
+    duplicates: Duplicates = Field(default="error", description="row to keep of several with one series and timestamp")
     time: TimeAxis = Field(
         default="calendar", description="use the timestamps (calendar), or number the rows of each series (row)"
     )

@@ -52,7 +52,7 @@ INPUT: dict[str, tuple[list[object], str]] = {
     "frequency other than the data": (_fit("waves.csv", "--freq", "h"), "freq"),
     "invalid frequency": (_fit("waves.csv", "--freq=--5"), "not a frequency"),
     "share for a level": (["predict", "model", "--level", "0.8"], "0.8"),
-    "file for a checkpoint folder": ([*_fit("waves.csv"), "--checkpoint", "waves.csv"], "it is a file; name a folder"),
+    "file for a checkpoint folder": ([*_fit("waves.csv"), "--checkpoint", "waves.csv"], "waves.csv: it is a file"),
     "unknown fill": (_fit("waves.csv", "--fill", "magic"), "magic"),
     "resume without checkpoint": (_fit("waves.csv", "--resume"), "--checkpoint"),
     "level above 100": (["predict", "model", "--level", "101"], "101"),
