@@ -1,4 +1,4 @@
-"""Cutting a panel into train, validation and test, in the order of time."""
+"""Split a panel into train, validation and test, in the order of time."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,17 +16,16 @@ class Span(NamedTuple):
     stop: int
 
     def with_history(self, steps: int) -> "Span":
-        """The span with the steps before it that its first window looks back on.
+        """Extend the span by the look-back of its first window.
 
-        Validation and test windows look back into what comes before, as is the standard protocol: what they
-        forecast lies in the span, what they look at may not.
+        In the standard protocol the targets of a window lie in the span; its look-back may reach before it.
         """
         return Span(max(self.start - steps, 0), self.stop)
 
 
 @dataclass(frozen=True)
 class Split:
-    """Borders shared by all series, in the order of time; steps after the test span are not used."""
+    """Split boundaries shared by all series; steps after the test span are not used."""
 
     train: Span
     val: Span
@@ -34,25 +33,25 @@ class Split:
 
 
 def split_by_steps(train: int, val: int, test: int) -> Split:
-    """Spans of so many steps, from the start."""
+    """Split at numbers of steps, counted from the start."""
     return Split(Span(0, train), Span(train, train + val), Span(train + val, train + val + test))
 
 
 def split_by_months(train: int, val: int, test: int, steps_per_day: int) -> Split:
-    """Months of 30 days, as the ETT benchmarks count them."""
+    """Split at months of 30 days, as the ETT benchmarks do."""
     month = 30 * steps_per_day
     return split_by_steps(train * month, val * month, test * month)
 
 
 def split_by_fractions(length: int, train: float, test: float) -> Split:
-    """Shares of the whole, rounded down for train and test; validation takes what is between.
+    """Split by shares, rounded down for train and test; validation takes the steps between.
 
-    This is how the benchmarks round: 0.7 and 0.2 of 966 steps give 676, 97 and 193.
+    The benchmarks round this way: 0.7 and 0.2 of 966 steps give 676, 97 and 193.
 
     Raises:
         DataError: When the shares leave nothing to train on or to test.
     """
-    # A share such as 0.7 of 10 is 7, though in floating point it may come out just below.
+    # In floating point, 0.7 of 10 may be just below 7.
     train_steps, test_steps = int(length * train + 1e-9), int(length * test + 1e-9)
     val_steps = length - train_steps - test_steps
     if train_steps < 1 or test_steps < 1 or val_steps < 0:
@@ -64,7 +63,7 @@ def split_by_fractions(length: int, train: float, test: float) -> Split:
 
 
 class PanelSplit(NamedTuple):
-    """A panel cut in three; validation and test come with the history they look back on."""
+    """A panel split in three; validation and test include the look-back before them."""
 
     train: "Panel"
     val: "Panel"
@@ -72,10 +71,10 @@ class PanelSplit(NamedTuple):
 
 
 def split_at(panel: "Panel", split: Split, input_size: int) -> PanelSplit:
-    """Cuts every series at the same borders, with `input_size` steps of history before validation and test.
+    """Split every series at the same boundaries, with `input_size` steps before validation and test.
 
     Raises:
-        DataError: When a series is shorter than the borders.
+        DataError: When a series is shorter than the split.
     """
     from leapts.data.validation import require_length
 
@@ -88,15 +87,7 @@ def split_at(panel: "Panel", split: Split, input_size: int) -> PanelSplit:
 
 
 def split_by_sizes(panel: "Panel", *, val_size: int, test_size: int, input_size: int) -> PanelSplit:
-    """The last `test_size` steps of each series to test, the `val_size` before them to validate.
-
-    Series may differ in length, so the borders are counted from each one's end.
-
-    Args:
-        panel: The panel.
-        val_size: Steps to validate on; may be 0.
-        test_size: Steps to test on; may be 0.
-        input_size: Steps of history to keep before validation and test.
+    """Split off the last `test_size` steps of each series, and the `val_size` steps before them; both may be 0.
 
     Raises:
         DataError: When a series has nothing left to train on.

@@ -1,4 +1,4 @@
-"""Windows by index: a look-back and the horizon after it, cut out when asked for, never all at once."""
+"""Windows by index: a look-back and the horizon after it, cut out when needed, never all at once."""
 
 from dataclasses import dataclass
 
@@ -21,10 +21,10 @@ class WindowBatch:
 
 
 class Windows:
-    """All windows of a ragged panel, one variate each.
+    """All windows of a ragged panel, one series each.
 
-    Which series a window belongs to, and where in it, is found from the running count of windows, so nothing
-    is stored for each window. Windows are numbered series after series, in the order of time.
+    Windows are numbered series after series, in the order of time. The cumulative count of windows gives the series
+    and the start of each one, so nothing is stored for a window.
     """
 
     def __init__(
@@ -38,17 +38,17 @@ class Windows:
         pad_short: bool = False,
         latest: int | None = None,
     ) -> None:
-        """Counts the windows.
+        """Count the windows.
 
         Args:
-            values: All series' values, one series after the other.
-            offsets: Where each series starts, and where the last one stops.
-            input_size: The look-back.
-            horizon: The steps after it; 0 for histories alone.
-            step: How far apart the windows of a series start.
-            pad_short: Whether a series shorter than a window gives one all the same, at its end, with its
-                first value repeated in front. It still needs a value more than the horizon.
-            latest: How many windows of a series count, its last ones; None for all of them.
+            values: Values of all series, one series after the other.
+            offsets: Start of each series, and end of the last one.
+            input_size: Steps of the look-back.
+            horizon: Steps after it; 0 for look-backs alone.
+            step: Steps between the starts of two windows of a series.
+            pad_short: Whether a series shorter than a window has one window too, padded in front with its first
+                value. It needs at least one value more than the horizon.
+            latest: Number of windows of a series, its last ones; by default all of them.
 
         Raises:
             DataError: When there is no window at all.
@@ -79,21 +79,17 @@ class Windows:
         return int(self._ends[-1]) if len(self._ends) else 0
 
     def series_of(self, index: Int64[Tensor, " batch"]) -> Int64[Tensor, " batch"]:
-        """Which series each window belongs to."""
+        """Series of each window."""
         return torch.searchsorted(self._ends, index, right=True)
 
     def starts_of(self, index: Int64[Tensor, " batch"]) -> Int64[Tensor, " batch"]:
-        """Where in its series each window starts: before 0 when it is padded."""
+        """Start of each window in its series: negative when it is padded."""
         series = self.series_of(index)
         number = index - (self._ends - self._counts - self._skipped).index_select(0, series)
         return number * self.step + self._room.index_select(0, series).clamp(max=0)
 
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
-        """Cuts out the windows of these numbers.
-
-        Args:
-            index: Numbers from 0 to `len(self) - 1`.
-        """
+        """Cut out windows by their numbers, from 0 to `len(self) - 1`."""
         series = self.series_of(index)
         span = self.input_size + self.horizon
         begin = self.offsets.index_select(0, series)
@@ -107,15 +103,10 @@ class Windows:
 
 
 class AlignedWindows:
-    """All windows of aligned series, with all of them as variates of each window."""
+    """All windows of aligned series; each window has all of them."""
 
     def __init__(self, matrix: Float[Tensor, "series time"], input_size: int, horizon: int) -> None:
-        """Counts the windows.
-
-        Args:
-            matrix: One line for each series.
-            input_size: The look-back.
-            horizon: The steps after it; 0 for histories alone.
+        """Count the windows of a matrix with one row for each series.
 
         Raises:
             DataError: When the series are shorter than a window.
@@ -135,24 +126,18 @@ class AlignedWindows:
         return self._count
 
     def series_of(self, index: Int64[Tensor, " batch"]) -> Int64[Tensor, " rows"]:
-        """Which series each row of these windows belongs to: every window has all of them."""
+        """Series of each row of these windows; every window has a row for each series."""
         return torch.arange(len(self.matrix)).repeat(len(index))
 
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
-        """Cuts out the windows of these numbers.
-
-        Underneath, the memory is series by series, which is the quickest to copy; what comes back are views.
-
-        Args:
-            index: Numbers from 0 to `len(self) - 1`.
-        """
+        """Cut out windows by their numbers, as views of memory that is ordered by series, the fastest copy."""
         spans = self.matrix.unfold(1, self.input_size + self.horizon, 1)
         cut = spans[:, index].transpose(0, 1)
         return _parted(cut, self.input_size)
 
 
 class StridedWindows:
-    """Every so many-th of some windows, by their numbers: counted on from one series to the next."""
+    """Every n-th window, counted across series."""
 
     def __init__(self, windows: Windows | AlignedWindows, step: int) -> None:
         self.windows = windows
@@ -162,16 +147,16 @@ class StridedWindows:
         return -(-len(self.windows) // self.step)
 
     def series_of(self, index: Int64[Tensor, " batch"]) -> Int64[Tensor, " rows"]:
-        """Which series each row of these windows belongs to."""
+        """Series of each row of these windows."""
         return self.windows.series_of(index * self.step)
 
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
-        """Cuts out the windows of these numbers."""
+        """Cut out windows by their numbers."""
         return self.windows.gather(index * self.step)
 
 
 class MaskedTargets:
-    """Windows in which what came after is hidden for some series, as NaN."""
+    """Windows whose targets are NaN for some series."""
 
     def __init__(self, windows: StridedWindows, hidden: Bool[Tensor, " series"]) -> None:
         self.windows = windows
@@ -181,7 +166,7 @@ class MaskedTargets:
         return len(self.windows)
 
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
-        """Cuts out the windows of these numbers."""
+        """Cut out windows by their numbers."""
         batch = self.windows.gather(index)
         hidden = self.hidden[self.windows.series_of(index)].view(*batch.target.shape[:2], 1)
         return WindowBatch(batch.history, batch.target.masked_fill(hidden, torch.nan))
