@@ -23,7 +23,7 @@ from leapts_qa.samples import LOOKBACK, TINY, forecaster
 PREDICTIONS, FITS = 500, 100  # examples of each unit
 UNITS = (*(f"predict seed {seed}" for seed in range(19)), *(f"fit seed {seed}" for seed in range(5)))
 NAMES = ("a", "b", "x1", "x2", "x10")  # in their natural order
-JOINT = "D"  # the daily model is multivariate
+MULTIVARIATE = "D"  # the daily model is multivariate
 TOLERANCE = 1e-5  # of the mean standard deviation of a series' look-back
 
 # Training series of the models; a multivariate model needs exactly these.
@@ -54,7 +54,7 @@ class Example:
     def frame(self) -> pd.DataFrame:
         """Create the data before the change: waves, walks, counts and noise, some with names the models know."""
         rng = np.random.default_rng(self.seed)
-        is_multivariate = self.freq == JOINT
+        is_multivariate = self.freq == MULTIVARIATE
         names = ["a", "b", "c"] if is_multivariate else rng.permutation(NAMES)
         lengths = self.lengths[:1] * 3 if is_multivariate else self.lengths
         start = int(rng.integers(1000))
@@ -83,7 +83,7 @@ def check_predict(example: Example) -> float:
     """Test a relation of `predict` on an example; return the difference in standard deviations."""
     model, frame = fitted(example.freq), example.frame()
     change = PREDICT[example.law](frame, example.freq, np.random.default_rng([example.seed, 1]))
-    if example.freq == JOINT and example.law in APART_ALONE:
+    if example.freq == MULTIVARIATE and example.law in APART_ALONE:
         try:
             model.predict(change.given)
         except DataError:
@@ -134,7 +134,7 @@ def _deviation(values: pd.Series) -> float:
 def fitted(freq: str) -> LeapTS:
     """Return the model of a frequency."""
     rng = np.random.default_rng(5)
-    names = ("a", "b", "c") if freq == JOINT else ("a", "b")
+    names = ("a", "b", "c") if freq == MULTIVARIATE else ("a", "b")
     parts = [
         pd.DataFrame({"unique_id": name, "ds": _stamps(freq, 0, 60), "y": _values(rng, 60, "waves")}) for name in names
     ]

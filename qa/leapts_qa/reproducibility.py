@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 # Wide enough that torch splits matrix products between threads.
 _JOINT: dict[str, Any] = {"model": {"mixing": "mlp", "series_embedding": True, "hidden_size": 64}}
-_APART: dict[str, Any] = {"model": {"mixing": "none", "hidden_size": 64, "normalization": "mean"}}
+_UNIVARIATE: dict[str, Any] = {"model": {"mixing": "none", "hidden_size": 64, "normalization": "mean"}}
 
 
 def run_repeats(unit: str, folder: Path, *, processes: int = PROCESSES, fits: int = FITS) -> Outcome:  # noqa: ARG001
@@ -56,7 +56,7 @@ def run_against(unit: str, folder: Path, *, series: int = 300) -> Outcome:  # no
         for kind, forecasts in one.items():
             _judge(f"{kind}, fitted and forecast", np.array(forecasts), np.array(two[kind]), outcome)
         return outcome
-    for kind, options in {"tiny": {"model": TINY}, "wide": {**_APART, "max_steps": 5}}.items():
+    for kind, options in {"tiny": {"model": TINY}, "wide": {**_UNIVARIATE, "max_steps": 5}}.items():
         model = forecaster(**options).fit(waves())
         names = tuple(f"s{number}" for number in range(series))
         frame = waves(names, length=20)
@@ -107,7 +107,7 @@ def fit_and_tell() -> dict[str, Any]:
     """Fit a multivariate and a univariate model; return digests and forecasts."""
     frame = waves(("a", "b", "c", "d", "e"), length=260)
     digest, forecasts = hashlib.sha256(), {}
-    for kind, options in {"joint": _JOINT, "apart": _APART}.items():
+    for kind, options in {"multivariate": _JOINT, "univariate": _UNIVARIATE}.items():
         model = LeapTS(24, input_size=48, max_steps=6, batch_size=32, val_size=48, **options).fit(frame)
         for name, value in sorted(model.predictor_.model.state_dict().items()):
             digest.update(name.encode() + value.numpy().tobytes())

@@ -222,7 +222,7 @@ def test_one_timestamp_tells_no_frequency() -> None:
 
 
 def test_seasons_that_look_like_months_are_refused_with_a_cure() -> None:
-    """2000/01, 2001/02, ... read as months are thirteen of them apart."""
+    """2000/01, 2001/02, ... read as months are thirteen of them univariate."""
     timestamps = np.array([f"{2000 + year}-{1 + year:02}" for year in range(11)], dtype="datetime64[M]").astype(
         "datetime64[us]"
     )

@@ -12,7 +12,7 @@ HORIZONS = st.integers(1, 40)
 
 @st.composite
 def superadditive(draw: st.DrawFn) -> LocalError:
-    """`a l + b l ** p` with p above 1: more steps at once always cost more than the same steps apart."""
+    """`a l + b l ** p` with p above 1: more steps at once always cost more than the same steps univariate."""
     slope, curve, power = draw(st.floats(0.001, 1)), draw(st.floats(0.001, 1)), draw(st.floats(1.05, 3))
     return lambda length: slope * length + curve * length**power
 

@@ -27,5 +27,5 @@ def make_forecaster(**options: Any) -> LeapTS:
     return LeapTS(given.pop("h", H), **given)
 
 
-JOINT: dict[str, Any] = {"model": {"mixing": {"kind": "mlp"}, "series_embedding": True, "hidden_size": 16}}
-APART: dict[str, Any] = {"model": {"mixing": {"kind": "none"}, "hidden_size": 16}}
+MULTIVARIATE: dict[str, Any] = {"model": {"mixing": {"kind": "mlp"}, "series_embedding": True, "hidden_size": 16}}
+UNIVARIATE: dict[str, Any] = {"model": {"mixing": {"kind": "none"}, "hidden_size": 16}}

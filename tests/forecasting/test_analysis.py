@@ -12,12 +12,12 @@ from leapts.forecasting.analysis import (
     representations,
     trace_windows,
 )
-from tests.forecasting.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
+from tests.forecasting.frames import LOOKBACK, MULTIVARIATE, UNIVARIATE, H, make_forecaster, make_frame
 
 FRAME = make_frame({"calm": 90, "b": 90, "c": 90})
 
 
-@pytest.fixture(scope="module", params=[APART, JOINT], ids=["apart", "joint"])
+@pytest.fixture(scope="module", params=[UNIVARIATE, MULTIVARIATE], ids=["univariate", "multivariate"])
 def model(request: pytest.FixtureRequest) -> LeapTS:
     return make_forecaster(**request.param).fit(FRAME)
 
@@ -120,8 +120,8 @@ def test_states_belong_to_the_series_they_are_said_to(model: LeapTS) -> None:
 def test_groups_apart_score_high_and_mixed_groups_low() -> None:
     rng = np.random.default_rng(0)
     groups = ["left", "right"] * 40
-    apart = rng.normal(size=(80, 5)) + 20 * (np.array(groups) == "left")[:, None]
-    assert embed(apart, groups).separation > 0.7
+    univariate = rng.normal(size=(80, 5)) + 20 * (np.array(groups) == "left")[:, None]
+    assert embed(univariate, groups).separation > 0.7
     mixed = embed(rng.normal(size=(80, 5)), groups)
     assert mixed.separation < 0.1
     assert mixed.points.shape == (80, 2)

@@ -14,19 +14,19 @@ from leapts import ConfigError, DataError, LeapTS, NotFittedError, TrainingError
 from leapts.forecasting import fit as fitting
 from leapts.training.distillation import STUDENT_LENGTH
 from leapts.training.loop import TrainingStep
-from tests.forecasting.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
+from tests.forecasting.frames import LOOKBACK, MULTIVARIATE, UNIVARIATE, H, make_forecaster, make_frame
 
-BOTH = pytest.mark.parametrize("kind", [JOINT, APART], ids=["joint", "apart"])
+BOTH = pytest.mark.parametrize("kind", [MULTIVARIATE, UNIVARIATE], ids=["multivariate", "univariate"])
 
 
-@pytest.fixture(scope="module", params=[JOINT, APART], ids=["joint", "apart"])
+@pytest.fixture(scope="module", params=[MULTIVARIATE, UNIVARIATE], ids=["multivariate", "univariate"])
 def fitted(request: pytest.FixtureRequest) -> LeapTS:
     return make_forecaster(**request.param).fit(make_frame())
 
 
 @pytest.fixture(scope="module")
-def apart() -> LeapTS:
-    return make_forecaster(**APART).fit(make_frame())
+def univariate() -> LeapTS:
+    return make_forecaster(**UNIVARIATE).fit(make_frame())
 
 
 def test_a_forecast_has_a_row_for_each_series_and_step(fitted: LeapTS) -> None:
@@ -47,7 +47,7 @@ def test_forecasts_are_in_the_units_of_the_data(fitted: LeapTS) -> None:
 def test_a_frame_of_the_kind_that_came_in_comes_out(kind: str) -> None:
     convert: dict[str, Any] = {"pandas": lambda x: x, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
     frame = convert[kind](make_frame())
-    model = make_forecaster(**APART).fit(frame)
+    model = make_forecaster(**UNIVARIATE).fit(frame)
     forecast, trace = model.predict(level=[80], return_trace=True)
     cv = model.cross_validation(frame)
     assert type(forecast) is type(trace.to_frame()) is type(cv) is type(frame)
@@ -57,8 +57,8 @@ def test_a_path_and_a_wide_frame_give_the_forecast_of_the_long_frame(tmp_path: P
     long = make_frame()
     wide = long.pivot(index="ds", columns="unique_id", values="y").reset_index()
     wide.to_csv(tmp_path / "wide.csv", index=False)
-    expected = make_forecaster(**JOINT).fit(long).predict()
-    from_file = make_forecaster(**JOINT).fit(tmp_path / "wide.csv").predict()
+    expected = make_forecaster(**MULTIVARIATE).fit(long).predict()
+    from_file = make_forecaster(**MULTIVARIATE).fit(tmp_path / "wide.csv").predict()
     np.testing.assert_array_equal(from_file["LeapTS"], expected["LeapTS"])
     assert list(from_file["unique_id"]) == list(expected["unique_id"])
 
@@ -66,7 +66,7 @@ def test_a_path_and_a_wide_frame_give_the_forecast_of_the_long_frame(tmp_path: P
 def test_shuffled_rows_give_the_same_bits() -> None:
     frame = make_frame()
     shuffled = frame.sample(frac=1, random_state=0)
-    ours, theirs = (make_forecaster(**APART).fit(data).predict(level=[80]) for data in (shuffled, frame))
+    ours, theirs = (make_forecaster(**UNIVARIATE).fit(data).predict(level=[80]) for data in (shuffled, frame))
     pd.testing.assert_frame_equal(ours, theirs)
 
 
@@ -97,13 +97,13 @@ def test_only_the_look_back_matters(fitted: LeapTS) -> None:
     np.testing.assert_array_equal(fitted.predict(tail)["LeapTS"], fitted.predict()["LeapTS"])
 
 
-def test_unseen_series_are_forecast_by_a_model_that_keeps_series_apart(apart: LeapTS) -> None:
+def test_unseen_series_are_forecast_by_a_model_that_keeps_series_apart(univariate: LeapTS) -> None:
     new = make_frame({"x": 40, "a": 40})
-    forecast = apart.predict(new).set_index("unique_id")["LeapTS"]
+    forecast = univariate.predict(new).set_index("unique_id")["LeapTS"]
     assert 5 < forecast["x"].mean() < 15
 
 
-@pytest.mark.parametrize("kind", [JOINT, {"model": {**APART["model"], "normalization": "none"}}])
+@pytest.mark.parametrize("kind", [MULTIVARIATE, {"model": {**UNIVARIATE["model"], "normalization": "none"}}])
 def test_a_number_and_the_text_that_spells_it_name_one_series(kind: dict[str, Any], tmp_path: Path) -> None:
     texts = make_frame({"10": 160, "2": 160, "1": 160})
     numbers = texts.assign(unique_id=texts["unique_id"].astype(int))
@@ -119,7 +119,7 @@ def test_a_number_and_the_text_that_spells_it_name_one_series(kind: dict[str, An
 
 
 def test_a_model_that_mixes_series_names_the_ones_it_misses() -> None:
-    model = make_forecaster(**JOINT).fit(make_frame())
+    model = make_forecaster(**MULTIVARIATE).fit(make_frame())
     with pytest.raises(DataError, match=r"forecasts 3 series together, and this data lacks 'b', 'c'"):
         model.predict(make_frame({"a": 40}))
     with pytest.raises(DataError, match="fitted without the series 'x'"):
@@ -127,7 +127,7 @@ def test_a_model_that_mixes_series_names_the_ones_it_misses() -> None:
 
 
 def test_a_model_that_mixes_series_puts_them_in_its_own_order() -> None:
-    model = make_forecaster(**JOINT).fit(make_frame())
+    model = make_forecaster(**MULTIVARIATE).fit(make_frame())
     frame = make_frame()
     backwards = pd.concat([frame[frame["unique_id"] == name] for name in "cba"])
     np.testing.assert_array_equal(model.predict(backwards)["LeapTS"], model.predict()["LeapTS"])
@@ -144,7 +144,7 @@ def test_ragged_series_are_fitted_and_forecast_each_from_its_own_end() -> None:
 def test_a_constant_series_is_forecast_as_its_constant() -> None:
     frame = make_frame()
     frame.loc[frame["unique_id"] == "b", "y"] = 7.0
-    forecast = make_forecaster(**APART).fit(frame).predict().set_index("unique_id")["LeapTS"]
+    forecast = make_forecaster(**UNIVARIATE).fit(frame).predict().set_index("unique_id")["LeapTS"]
     np.testing.assert_allclose(forecast["b"], 7.0, atol=0.05)
 
 
@@ -167,7 +167,7 @@ def test_series_with_windows_enough_have_intervals_of_their_own() -> None:
     frame = make_frame({"a": 400, "b": 400})
     noise = np.random.default_rng(0).normal(size=len(frame)) * np.where(frame["unique_id"] == "b", 3.0, 0.0)
     frame["y"] = frame["y"] + noise * (frame.groupby("unique_id").cumcount() >= 360)  # wild when it is held out
-    model = make_forecaster(val_size=60, **APART).fit(frame)
+    model = make_forecaster(val_size=60, **UNIVARIATE).fit(frame)
     assert model.predictor_.scores is not None
     assert len(model.predictor_.scores.counts) == 3  # a, b, and all of them for unseen
     forecast = model.predict(level=[80])
@@ -186,7 +186,7 @@ def test_quantiles_are_the_bounds_of_intervals(fitted: LeapTS) -> None:
 
 
 def test_intervals_need_windows_held_out() -> None:
-    model = make_forecaster(val_size=0, **APART).fit(make_frame())
+    model = make_forecaster(val_size=0, **UNIVARIATE).fit(make_frame())
     with pytest.raises(ConfigError, match=r"no windows were held out.*calibrate\(df\)"):
         model.predict(level=[80])
     model.calibrate(make_frame(seed=5))
@@ -250,7 +250,7 @@ def test_cross_validation_reports_the_coverage_reached(fitted: LeapTS) -> None:
 
 def test_cross_validation_never_looks_ahead() -> None:
     frame = make_frame()
-    model = make_forecaster(**APART)
+    model = make_forecaster(**UNIVARIATE)
     changed = frame.copy()
     tail = changed.groupby("unique_id").tail(H).index
     changed.loc[tail, "y"] = 1e6
@@ -259,7 +259,7 @@ def test_cross_validation_never_looks_ahead() -> None:
 
 
 def test_refitting_uses_the_windows_in_between() -> None:
-    model, frame = make_forecaster(**APART), make_frame()
+    model, frame = make_forecaster(**UNIVARIATE), make_frame()
     once = model.cross_validation(frame, n_windows=2)
     anew = model.cross_validation(frame, n_windows=2, refit=True)
     first = once["cutoff"] == once["cutoff"].min()
@@ -267,11 +267,11 @@ def test_refitting_uses_the_windows_in_between() -> None:
     assert not np.array_equal(once["LeapTS"][~first], anew["LeapTS"][~first])
 
 
-def test_a_taught_model_is_one_model_that_learned_after_its_teachers(tmp_path: Path) -> None:
+def test_a_distilled_model_is_one_model_fitted_after_its_teachers(tmp_path: Path) -> None:
     heard: list[int] = []
-    taught = make_forecaster(training={"distill_from": 2}, **APART)
+    taught = make_forecaster(training={"distill_from": 2}, **UNIVARIATE)
     taught.fit(make_frame(), progress=lambda step: heard.append(step.max_steps), checkpoint_dir=tmp_path / "state")
-    plain = make_forecaster(**APART).fit(make_frame())
+    plain = make_forecaster(**UNIVARIATE).fit(make_frame())
     steps = plain.predictor_.training.max_steps
     assert set(heard) == {(2 + STUDENT_LENGTH) * steps}
     assert sorted(path.parent.name for path in (tmp_path / "state" / "parts").rglob("*.safetensors")) == [
@@ -281,7 +281,7 @@ def test_a_taught_model_is_one_model_that_learned_after_its_teachers(tmp_path: P
     forecast, trace = taught.predict(return_trace=True)
     assert not forecast["LeapTS"].equals(plain.predict()["LeapTS"])
     assert len(trace) >= len(forecast["unique_id"].unique())
-    again = make_forecaster(training={"distill_from": 2}, **APART)
+    again = make_forecaster(training={"distill_from": 2}, **UNIVARIATE)
     again.fit(make_frame(), checkpoint_dir=tmp_path / "state", resume=True)
     assert again.predict().equals(forecast)
     taught.save(tmp_path / "model")
@@ -289,7 +289,7 @@ def test_a_taught_model_is_one_model_that_learned_after_its_teachers(tmp_path: P
 
 
 def test_update_goes_on_from_the_present_weights() -> None:
-    model = make_forecaster(**APART).fit(make_frame())
+    model = make_forecaster(**UNIVARIATE).fit(make_frame())
     longer = make_frame({"a": 200, "b": 200, "c": 200})
     before = model.predict(longer)
     weights = model.predictor_.model.head.weight.detach().clone()
@@ -300,7 +300,7 @@ def test_update_goes_on_from_the_present_weights() -> None:
 
 
 def test_diverged_training_leaves_a_model_that_forecasts() -> None:
-    model = make_forecaster(learning_rate=1e30, training={"gradient_clip": 1e30}, **APART)
+    model = make_forecaster(learning_rate=1e30, training={"gradient_clip": 1e30}, **UNIVARIATE)
     with pytest.raises(TrainingError, match="try a learning_rate below"):
         model.fit(make_frame())
     assert np.isfinite(model.predict()["LeapTS"]).all()
@@ -338,7 +338,7 @@ def test_wrong_options_are_refused_by_name(call: Any, message: str) -> None:
         call()
 
 
-def test_only_the_horizon_is_needed_and_what_was_picked_is_said() -> None:
+def test_only_the_horizon_is_needed_and_auto_config_is_listed() -> None:
     model = LeapTS(h=H, max_steps=20).fit(make_frame())
     picks = {pick.option: pick for pick in model.auto_config_}
     assert set(picks) == {"val_size", "input_size", "hidden_size", "normalization", "mixing", "batch_size"}
@@ -347,7 +347,7 @@ def test_only_the_horizon_is_needed_and_what_was_picked_is_said() -> None:
 
 
 def test_options_can_be_read_changed_and_passed_on() -> None:
-    model = make_forecaster(freq="D", **JOINT)
+    model = make_forecaster(freq="D", **MULTIVARIATE)
     twin = LeapTS(**model.get_params())
     assert twin.get_params() == model.get_params()
     assert twin.set_params(h=9).h == 9
@@ -356,7 +356,7 @@ def test_options_can_be_read_changed_and_passed_on() -> None:
 
 def test_other_column_names_come_back() -> None:
     frame = make_frame().rename(columns={"unique_id": "shop", "ds": "day", "y": "sales"})
-    model = make_forecaster(id_col="shop", time_col="day", target_col="sales", **APART).fit(frame)
+    model = make_forecaster(id_col="shop", time_col="day", target_col="sales", **UNIVARIATE).fit(frame)
     assert list(model.predict().columns) == ["shop", "day", "LeapTS"]
     assert list(model.cross_validation(frame).columns) == ["shop", "day", "cutoff", "sales", "LeapTS"]
 
@@ -397,7 +397,7 @@ def test_a_fitted_model_proposes_what_can_be_done_about_it(fitted: LeapTS) -> No
 def test_new_history_need_not_show_the_frequency_again() -> None:
     frame = make_frame()
     frame["ds"] = frame.groupby("unique_id").cumcount().map(dict(enumerate(pd.bdate_range("2024-01-01", periods=160))))
-    model = make_forecaster(input_size=4, **APART).fit(frame)
+    model = make_forecaster(input_size=4, **UNIVARIATE).fit(frame)
     assert model.predictor_.tail.freq == "B"
     week = frame.groupby("unique_id").tail(4)
     np.testing.assert_array_equal(model.predict(week)["LeapTS"], model.predict()["LeapTS"])
@@ -412,8 +412,8 @@ def test_an_alias_cannot_take_another_columns_place(alias: str) -> None:
         make_forecaster(alias=alias).fit(make_frame())
 
 
-def test_changed_options_wait_for_the_next_fit(apart: LeapTS) -> None:
-    model = LeapTS(**apart.get_params()).fit(make_frame())
+def test_changed_options_wait_for_the_next_fit(univariate: LeapTS) -> None:
+    model = LeapTS(**univariate.get_params()).fit(make_frame())
     before = model.predict()
     pd.testing.assert_frame_equal(model.set_params(h=3).predict(), before)
     assert len(model.fit(make_frame()).predict()) == 9
@@ -438,7 +438,7 @@ def test_a_back_test_does_not_interpolate_towards_what_it_hides() -> None:
     frame.loc[(place >= 160 - H - 3) & (place < 160 - H), "y"] = np.nan
     changed = frame.copy()
     changed.loc[place >= 160 - H, "y"] = 1e6
-    model = make_forecaster(fill="interpolate", **APART)
+    model = make_forecaster(fill="interpolate", **UNIVARIATE)
     honest, *blinded = (
         model.cross_validation(data)["LeapTS"] for data in (frame, changed, model.read(frame), model.read(changed))
     )
@@ -448,7 +448,9 @@ def test_a_back_test_does_not_interpolate_towards_what_it_hides() -> None:
 
 def test_a_back_test_refuses_a_level_that_cannot_be_before_it_fits() -> None:
     with pytest.raises(ConfigError, match="level 120 is not between"):
-        make_forecaster(**APART).cross_validation(make_frame(), level=[120], progress=lambda _: pytest.fail("fitted"))
+        make_forecaster(**UNIVARIATE).cross_validation(
+            make_frame(), level=[120], progress=lambda _: pytest.fail("fitted")
+        )
 
 
 def test_quantiles_that_were_reckoned_have_the_columns_of_those_that_were_written(fitted: LeapTS) -> None:
@@ -470,7 +472,7 @@ def test_what_is_held_out_has_no_part_in_scaling_and_grouping() -> None:
 
 
 def test_intervals_are_measured_on_the_held_out_windows() -> None:
-    model = make_forecaster(val_size=10, **APART).fit(make_frame())
+    model = make_forecaster(val_size=10, **UNIVARIATE).fit(make_frame())
     fitted = model.predictor_
     assert fitted.scores is not None
     panel = model.read(make_frame())
@@ -483,11 +485,11 @@ def test_intervals_are_measured_on_the_held_out_windows() -> None:
     torch.testing.assert_close(fitted.scores.scores.double(), expected, atol=1e-4, rtol=1e-4)
 
 
-def test_values_out_of_all_proportion_are_refused_by_name(apart: LeapTS) -> None:
+def test_values_out_of_all_proportion_are_refused_by_name(univariate: LeapTS) -> None:
     frame = make_frame()
     frame.loc[frame["unique_id"] == "b", "y"] *= 1e25
     with pytest.raises(DataError, match=r"series 'b' holds .*e\+26, which is 1e\+15 standard deviations"):
-        apart.predict(frame)
+        univariate.predict(frame)
 
 
 def test_a_known_series_may_move_to_a_level_far_away(fitted: LeapTS) -> None:
@@ -496,12 +498,12 @@ def test_a_known_series_may_move_to_a_level_far_away(fitted: LeapTS) -> None:
     np.testing.assert_allclose(fitted.predict(moved)["LeapTS"] - 1e8, fitted.predict(frame)["LeapTS"], atol=1e-5)
 
 
-def test_intervals_are_as_wide_at_a_level_far_away(apart: LeapTS) -> None:
+def test_intervals_are_as_wide_at_a_level_far_away(univariate: LeapTS) -> None:
     frame = make_frame()
     widths = []
     for level in (0.0, 1e8):
-        model = LeapTS(**apart.get_params())
-        model._keep(apart.predictor_)
+        model = LeapTS(**univariate.get_params())
+        model._keep(univariate.predictor_)
         moved = frame.assign(y=frame["y"] + level)
         forecast = model.calibrate(moved).predict(moved, level=[80])
         widths.append(forecast["LeapTS-hi-80"] - forecast["LeapTS-lo-80"])
@@ -513,7 +515,7 @@ def test_windows_to_calibrate_by_are_of_every_hour(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fitting, "_MAX_CALIBRATION_ROWS", 60)
     timestamps = pd.date_range("2024-01-01", periods=700, freq="h")
     noise = np.random.default_rng(0).normal(size=700) * np.where(timestamps.hour == 3, 10.0, 0.1)
-    model = make_forecaster(h=1, val_size=480, **APART).fit(
+    model = make_forecaster(h=1, val_size=480, **UNIVARIATE).fit(
         pd.DataFrame({"unique_id": "a", "ds": timestamps, "y": noise})
     )
     scores = model.predictor_.scores
@@ -535,7 +537,7 @@ def test_windows_to_calibrate_by_are_of_every_hour(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_a_number_of_another_kind_is_that_number(options: dict[str, Any], tmp_path: Path) -> None:
-    given = {"max_steps": 3, **APART, **options}
+    given = {"max_steps": 3, **UNIVARIATE, **options}
     model = make_forecaster(**given).fit(make_frame())
     model.save(tmp_path / "model")
     assert LeapTS.load(tmp_path / "model").predict().equals(model.predict())
@@ -582,7 +584,7 @@ def test_a_column_named_as_the_cutoffs_is_refused_by_a_back_test(option: str, co
 
 @pytest.mark.parametrize("alias", ["series", "stamps"])
 def test_a_back_test_has_no_other_names_of_its_own(alias: str) -> None:
-    frame = make_forecaster(alias=alias, **APART).cross_validation(make_frame())
+    frame = make_forecaster(alias=alias, **UNIVARIATE).cross_validation(make_frame())
     assert list(frame.columns) == ["unique_id", "ds", "cutoff", "y", alias]
 
 
@@ -594,7 +596,7 @@ def test_the_default_type_of_the_program_does_not_matter(kind: dict[str, Any]) -
 
 
 def test_updates_are_fifths_of_the_first_fit_and_never_for_the_worse() -> None:
-    model = make_forecaster(max_steps=100, **APART).fit(make_frame())
+    model = make_forecaster(max_steps=100, **UNIVARIATE).fit(make_frame())
     for _ in range(3):
         events: list[TrainingStep] = []
         model.update(make_frame(), progress=events.append)
@@ -609,9 +611,9 @@ def test_updates_are_fifths_of_the_first_fit_and_never_for_the_worse() -> None:
 
 @pytest.mark.parametrize("val_size", [None, 60])
 def test_an_update_leaves_intervals_of_as_many_windows_as_a_fit(val_size: int | None) -> None:
-    model = make_forecaster(val_size=val_size, **APART).fit(make_frame({"a": 400, "b": 400}))
+    model = make_forecaster(val_size=val_size, **UNIVARIATE).fit(make_frame({"a": 400, "b": 400}))
     longer = make_frame({"a": 410, "b": 410})
-    fresh = make_forecaster(val_size=val_size, **APART).fit(longer)
+    fresh = make_forecaster(val_size=val_size, **UNIVARIATE).fit(longer)
     model.update(longer, max_steps=1)
     assert model.predictor_.scores is not None
     assert fresh.predictor_.scores is not None
@@ -624,7 +626,7 @@ def test_an_update_leaves_intervals_of_as_many_windows_as_a_fit(val_size: int | 
 
 @pytest.mark.parametrize(("room", "held_out"), [(H, H), (H - 1, 0), (20, 20), (60, 60)])
 def test_an_update_holds_out_what_its_shortest_series_leaves_room_for(room: int, held_out: int) -> None:
-    model = make_forecaster(val_size=60, **APART).fit(make_frame({"a": 400, "b": 400}))
+    model = make_forecaster(val_size=60, **UNIVARIATE).fit(make_frame({"a": 400, "b": 400}))
     model.update(make_frame({"a": 400, "b": LOOKBACK + H + room}), max_steps=1)
     picked = {pick.option: pick.value for pick in model.auto_config_}
     assert picked.get("val_size", 60) == held_out
@@ -632,13 +634,13 @@ def test_an_update_holds_out_what_its_shortest_series_leaves_room_for(room: int,
 
 
 def test_an_update_with_padding_needs_no_look_back_beside_what_it_holds_out() -> None:
-    model = make_forecaster(val_size=20, pad_short=True, **APART).fit(make_frame({"a": 400, "b": 400}))
+    model = make_forecaster(val_size=20, pad_short=True, **UNIVARIATE).fit(make_frame({"a": 400, "b": 400}))
     model.update(make_frame({"a": 400, "b": H + 1 + 9}), max_steps=1)
     assert {pick.option: pick.value for pick in model.auto_config_}["val_size"] == 9
 
 
 def test_an_update_refuses_to_hold_out_less_than_a_window() -> None:
-    model = make_forecaster(**APART).fit(make_frame()).set_params(val_size=H - 1)
+    model = make_forecaster(**UNIVARIATE).fit(make_frame()).set_params(val_size=H - 1)
     with pytest.raises(ConfigError, match=f"val_size={H - 1}: must be at least the horizon {H}"):
         model.update(make_frame(), max_steps=1)
 
@@ -647,7 +649,7 @@ def test_an_update_refuses_to_hold_out_less_than_a_window() -> None:
 def test_calibrating_does_not_depend_on_the_order_of_the_series(wide: bool) -> None:
     frame = make_frame({"calm": 300, "wild": 300})
     frame.loc[frame["unique_id"] == "wild", "y"] += np.random.default_rng(1).normal(size=300) * 5
-    model = make_forecaster(**APART).fit(frame)
+    model = make_forecaster(**UNIVARIATE).fit(frame)
     columns = frame.pivot(index="ds", columns="unique_id", values="y").reset_index()
     other = columns[["ds", "wild", "calm"]] if wide else columns[["ds", "calm", "wild"]]
     expected = model.calibrate(frame).predict(level=[80])
@@ -657,7 +659,7 @@ def test_calibrating_does_not_depend_on_the_order_of_the_series(wide: bool) -> N
 
 
 def test_an_update_on_other_series_keeps_intervals_for_all_of_them_together() -> None:
-    model = make_forecaster(val_size=60, **APART).fit(make_frame({"a": 400, "b": 400}))
+    model = make_forecaster(val_size=60, **UNIVARIATE).fit(make_frame({"a": 400, "b": 400}))
     model.update(make_frame({"c": 19, "d": 19, "e": 19, "f": 19}), max_steps=1)
     forecast = model.predict(level=[80])
     assert (forecast["LeapTS-hi-80"] > forecast["LeapTS"]).all()
@@ -676,7 +678,7 @@ def test_divergence_is_caught_at_whatever_step_it_happens(options: dict[str, Any
 
 
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
-    model = make_forecaster(h=np.int64(4), random_seed=np.int64(3), learning_rate=np.float64(1e-3), **APART)
+    model = make_forecaster(h=np.int64(4), random_seed=np.int64(3), learning_rate=np.float64(1e-3), **UNIVARIATE)
     model.fit(make_frame()).save(tmp_path / "model")
     pd.testing.assert_frame_equal(LeapTS.load(tmp_path / "model").predict(), model.predict())
 
@@ -689,7 +691,7 @@ def test_clusters_are_found_from_the_training_series() -> None:
 
 
 def test_a_fitted_model_prints_what_was_chosen() -> None:
-    model = make_forecaster(**APART)
+    model = make_forecaster(**UNIVARIATE)
     assert "not fitted" in repr(model)
     model.fit(make_frame())
     assert f"h={H}, input_size={LOOKBACK}, freq='D'" in repr(model)
@@ -704,7 +706,7 @@ def test_a_fitted_model_prints_what_was_chosen() -> None:
 
 def test_the_naive_error_is_that_of_the_seasonal_naive_forecast_on_the_held_out_windows() -> None:
     frame = make_frame({"a": 160})
-    model = make_forecaster(val_size=20, **APART).fit(frame)
+    model = make_forecaster(val_size=20, **UNIVARIATE).fit(frame)
     values = model.predictor_.scaler.transform(model.read(frame)).numpy()[-20 - LOOKBACK :]
     errors = []
     for start in range(len(values) - LOOKBACK - H + 1):
@@ -715,7 +717,7 @@ def test_the_naive_error_is_that_of_the_seasonal_naive_forecast_on_the_held_out_
 
 def test_python_names_columns_that_are_not_used() -> None:
     frame = make_frame().assign(price=1.0, promotion="x")
-    model = make_forecaster(**APART, max_steps=2)
+    model = make_forecaster(**UNIVARIATE, max_steps=2)
     with pytest.warns(UserWarning, match="columns not used: 'price', 'promotion'"):
         model.fit(frame)
     with pytest.warns(UserWarning, match="columns not used"):

@@ -18,7 +18,7 @@ from leapts.errors import DataError
 from leapts.forecasting.fit import _sampled_windows, _stride
 from leapts.forecasting.predictor import Predictor
 from leapts.report.collect import collect
-from tests.forecasting.frames import APART, JOINT, LOOKBACK, make_forecaster, make_frame
+from tests.forecasting.frames import LOOKBACK, MULTIVARIATE, UNIVARIATE, make_forecaster, make_frame
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**5), st.integers(1, 10**4))
@@ -57,7 +57,7 @@ def _with_a_late_mover(steps: int, *, jump: float) -> pd.DataFrame:
     return frame
 
 
-@pytest.mark.parametrize("kind", [APART, JOINT])
+@pytest.mark.parametrize("kind", [UNIVARIATE, MULTIVARIATE])
 def test_a_series_that_was_constant_in_training_has_no_say_in_the_choice_of_weights(kind: dict[str, Any]) -> None:
     """Its errors have no deviation to be counted in, and any unit would do."""
     fits = [
@@ -66,18 +66,18 @@ def test_a_series_that_was_constant_in_training_has_no_say_in_the_choice_of_weig
     ]
     small, large = (fit.report_.validations for fit in fits)
     # The history the others are forecast from is the same, but for what a model that mixes sees of the jump.
-    if kind is APART:
+    if kind is UNIVARIATE:
         assert small == large
     assert max(error for _, error in large) < 10
 
 
 def test_a_series_that_was_constant_in_training_does_not_widen_the_intervals_of_others() -> None:
-    model = make_forecaster(val_size=24, max_steps=10, **APART).fit(_with_a_late_mover(20, jump=5000.0))
+    model = make_forecaster(val_size=24, max_steps=10, **UNIVARIATE).fit(_with_a_late_mover(20, jump=5000.0))
     scores = model.predictor_.scores
     assert scores is not None
     assert len(scores.counts) == 1
     assert float(scores.half_widths(80).max()) < 10
-    only = make_forecaster(val_size=24, max_steps=10, **APART).fit(
+    only = make_forecaster(val_size=24, max_steps=10, **UNIVARIATE).fit(
         _with_a_late_mover(20, jump=5000.0).query("unique_id == 'c'")
     )
     assert only.predictor_.scores is not None
@@ -87,12 +87,12 @@ def test_a_series_that_was_constant_in_training_does_not_widen_the_intervals_of_
 def test_values_out_of_all_proportion_in_the_held_out_part_are_refused_also_where_short_series_are_padded() -> None:
     frame = _with_a_late_mover(20, jump=1e16)
     with pytest.raises(DataError, match=r"series 'c' holds .* standard deviations"):
-        make_forecaster(val_size=24, pad_short=True, **APART).fit(frame)
+        make_forecaster(val_size=24, pad_short=True, **UNIVARIATE).fit(frame)
 
 
 def test_series_too_short_to_hold_a_window_out_are_fitted_without() -> None:
     frame = make_frame({"a": LOOKBACK + 8, "b": LOOKBACK + 8})
-    model = make_forecaster(val_size=0, pad_short=True, **APART).fit(frame)
+    model = make_forecaster(val_size=0, pad_short=True, **UNIVARIATE).fit(frame)
     assert (model.report_.validations, model.predictor_.scores) == ([], None)
 
 
@@ -101,7 +101,7 @@ def test_where_only_constant_series_are_looked_at_they_have_their_say(monkeypatc
     monkeypatch.setattr("leapts.forecasting.fit._MAX_VALIDATION_ROWS", 1)
     values = torch.zeros(6, 40).double()
     values[-1] = torch.randn(40, generator=torch.Generator().manual_seed(0)).double()
-    model = make_forecaster(h=2, input_size=4, val_size=2, max_steps=2, **APART).fit(Panel.from_matrix(values))
+    model = make_forecaster(h=2, input_size=4, val_size=2, max_steps=2, **UNIVARIATE).fit(Panel.from_matrix(values))
     assert all(math.isfinite(error) for _, error in model.report_.validations)
 
 
@@ -110,7 +110,7 @@ def test_an_update_measures_a_series_that_did_not_move_before(val_size: int | No
     """By no deviation at all its thousands would be the whole loss, and the others would not be learned."""
     frame = _with_a_late_mover(100, jump=5000.0)
     early = frame.groupby("unique_id").head(60)
-    model = make_forecaster(val_size=12, **APART).fit(early)
+    model = make_forecaster(val_size=12, **UNIVARIATE).fit(early)
     assert model.predictor_.scaler.constant.tolist() == [False, False, True]
     model.val_size = val_size
     known = model.predictor_.scaler
@@ -130,7 +130,7 @@ def test_an_update_measures_a_series_that_did_not_move_before(val_size: int | No
 def test_a_series_that_moves_for_the_first_time_is_forecast_like_an_unseen_series(val_size: int) -> None:
     frame = _with_a_late_mover(30, jump=5000.0)
     early = frame[frame.groupby("unique_id").cumcount(ascending=False) >= 30]
-    model = make_forecaster(val_size=val_size, max_steps=10, **APART).fit(early)
+    model = make_forecaster(val_size=val_size, max_steps=10, **UNIVARIATE).fit(early)
     assert model.predictor_.constant_at_fit.tolist() == [False, False, True]
     known = model.predict(frame, level=[80])
     strange = model.predict(frame.replace({"unique_id": {"c": "new"}}), level=[80])
@@ -147,7 +147,7 @@ def test_a_series_that_moves_for_the_first_time_is_forecast_like_an_unseen_serie
 
 def test_a_model_that_mixes_needs_aligned_look_backs_and_no_more() -> None:
     frame = make_frame()
-    model = make_forecaster(max_steps=5, **JOINT).fit(frame)
+    model = make_forecaster(max_steps=5, **MULTIVARIATE).fit(frame)
     late = frame.drop(frame.index[frame["unique_id"] == "b"][:17])
     pd.testing.assert_frame_equal(model.predict(late), model.predict(frame))
     ends_early = frame.drop(frame.index[frame["unique_id"] == "b"][-1:])
@@ -174,7 +174,7 @@ def test_no_held_out_window_sees_what_came_after_a_gap(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Predictor, "sliding_windows", watched)
     frame = _with_gaps(make_frame({"a": 240}))
-    model = make_forecaster(val_size=60, fill="interpolate", max_steps=2, **APART).fit(frame)
+    model = make_forecaster(val_size=60, fill="interpolate", max_steps=2, **UNIVARIATE).fit(frame)
     model.update(frame, max_steps=2)
     model.calibrate(frame)
     learned = {len(values): values for values in seen if len(values) not in (60 + LOOKBACK, 234)}
@@ -224,7 +224,7 @@ def test_no_timestamp_is_moved_because_all_before_it_were_missing() -> None:
 
 def test_windows_of_a_back_test_see_the_same_whatever_came_long_before() -> None:
     frame = make_frame({"a": 90, "b": 120})
-    model = make_forecaster(val_size=0, max_steps=3, **APART)
+    model = make_forecaster(val_size=0, max_steps=3, **UNIVARIATE)
     fitted: list[LeapTS] = []
     past = model.cross_validation(frame, n_windows=3, step_size=2, on_fit=fitted.append)
     for cutoff, part in past.groupby("cutoff"):

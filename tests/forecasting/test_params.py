@@ -10,7 +10,7 @@ import pytest
 from leapts import ConfigError, LeapTS, NotFittedError
 from leapts.config import MlpMixing, ModelConfig, TrainingConfig
 from leapts.forecasting.params import Params
-from tests.forecasting.frames import APART, LOOKBACK, H, make_forecaster, make_frame
+from tests.forecasting.frames import LOOKBACK, UNIVARIATE, H, make_forecaster, make_frame
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_horizon_or_look_back_given_twice_must_agree() -> None:
 
 
 def test_numbers_of_any_type_are_saved_as_plain_ones(tmp_path: Path) -> None:
-    model = make_forecaster(**APART, max_steps=np.float64(3), val_size=np.int64(12)).fit(make_frame())
+    model = make_forecaster(**UNIVARIATE, max_steps=np.float64(3), val_size=np.int64(12)).fit(make_frame())
     params = model.plain_params()
     assert (type(params["max_steps"]), type(params["val_size"])) == (int, int)
     model.save(tmp_path / "m")
@@ -77,7 +77,7 @@ def test_numbers_of_any_type_are_saved_as_plain_ones(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("old", "new"), [("fitted_", "predictor_"), ("picked_", "auto_config_")])
 def test_old_attributes_warn_and_work(old: str, new: str) -> None:
-    model = make_forecaster(**APART, max_steps=2).fit(make_frame())
+    model = make_forecaster(**UNIVARIATE, max_steps=2).fit(make_frame())
     with pytest.warns(DeprecationWarning, match=f"{old} is now {new}"):
         assert getattr(model, old) is getattr(model, new)
     with pytest.raises(AttributeError, match="'xyzzy'"):

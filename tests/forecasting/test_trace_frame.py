@@ -10,7 +10,7 @@ import pytest
 
 from leapts import ConfigError
 from leapts.forecasting.trace_frame import Trace, leaps_of
-from tests.forecasting.frames import APART, make_forecaster, make_frame
+from tests.forecasting.frames import UNIVARIATE, make_forecaster, make_frame
 
 KINDS: dict[str, Any] = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}
 CONVERT: dict[str, Any] = {"pandas": lambda x: x, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
@@ -24,7 +24,7 @@ def came_in(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def trace(came_in: str) -> Trace:
-    model = make_forecaster(**APART).fit(CONVERT[came_in](make_frame()))
+    model = make_forecaster(**UNIVARIATE).fit(CONVERT[came_in](make_frame()))
     traced: Trace = model.predict(return_trace=True)[1]
     return traced
 
@@ -45,7 +45,7 @@ def test_the_rows_are_the_same_in_every_kind(trace: Trace, kind: Any) -> None:
 @pytest.mark.parametrize("name", ["cutoff", "leap", "scale", "p_long"])
 def test_names_of_series_are_not_written_over(name: str) -> None:
     frame = make_frame().rename(columns={"unique_id": name})
-    model = make_forecaster(id_col=name, max_steps=1, **APART).fit(frame)
+    model = make_forecaster(id_col=name, max_steps=1, **UNIVARIATE).fit(frame)
     assert name in model.predict().columns
     with pytest.raises(ConfigError, match=f"the trace has its own column '{name}'"):
         model.predict(return_trace=True)

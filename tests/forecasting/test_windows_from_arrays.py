@@ -12,7 +12,7 @@ import pytest
 from leapts import ConfigError, DataError, LeapTS
 from leapts.data.arrays import Floats, Name
 from leapts.forecasting.forecast import Forecast, ForecastWindows
-from tests.forecasting.frames import APART, JOINT, LOOKBACK, H, make_forecaster, make_frame
+from tests.forecasting.frames import LOOKBACK, MULTIVARIATE, UNIVARIATE, H, make_forecaster, make_frame
 
 LENGTHS = {"a": 160, "b": 160, "c": 160}
 
@@ -23,13 +23,13 @@ def frame() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def joint(frame: pd.DataFrame) -> LeapTS:
-    return make_forecaster(**JOINT, val_size=60).fit(frame)
+def multivariate(frame: pd.DataFrame) -> LeapTS:
+    return make_forecaster(**MULTIVARIATE, val_size=60).fit(frame)
 
 
 @pytest.fixture(scope="module")
-def apart(frame: pd.DataFrame) -> LeapTS:
-    return make_forecaster(**APART, val_size=60).fit(frame)
+def univariate(frame: pd.DataFrame) -> LeapTS:
+    return make_forecaster(**UNIVARIATE, val_size=60).fit(frame)
 
 
 def _histories(frame: pd.DataFrame) -> dict[str, Floats]:
@@ -45,7 +45,7 @@ def _forecast(model: LeapTS, histories: Mapping[Any, Floats], record: Any = "not
     return model.predictor_.predict(_windows(model, histories), record).select(list(histories))
 
 
-@pytest.mark.parametrize("options", [JOINT, APART])
+@pytest.mark.parametrize("options", [MULTIVARIATE, UNIVARIATE])
 def test_a_number_and_the_text_that_spells_it_name_one_series(options: dict[str, Any]) -> None:
     frame = make_frame({"1": 160, "2": 160})
     model = make_forecaster(**options, val_size=60).fit(frame)
@@ -70,7 +70,7 @@ def _by_frames(model: LeapTS, frame: pd.DataFrame, order: list[str], **options: 
     return in_order.drop(columns="ds")
 
 
-@pytest.mark.parametrize("kind", ["joint", "apart"])
+@pytest.mark.parametrize("kind", ["multivariate", "univariate"])
 @pytest.mark.parametrize("order", [["a", "b", "c"], ["c", "a", "b"]])
 def test_arrays_and_frames_give_the_same_numbers(
     request: pytest.FixtureRequest, frame: pd.DataFrame, kind: str, order: list[str]
@@ -84,21 +84,21 @@ def test_arrays_and_frames_give_the_same_numbers(
         assert np.array_equal(found["LeapTS"], expected["LeapTS"])
 
 
-def test_quantiles_are_those_of_predict(apart: LeapTS, frame: pd.DataFrame) -> None:
-    found = _by_arrays(apart, _histories(frame), quantiles=[0.1, 0.5, 0.9])
-    expected = _by_frames(apart, frame, ["a", "b", "c"], quantiles=[0.1, 0.5, 0.9])
+def test_quantiles_are_those_of_predict(univariate: LeapTS, frame: pd.DataFrame) -> None:
+    found = _by_arrays(univariate, _histories(frame), quantiles=[0.1, 0.5, 0.9])
+    expected = _by_frames(univariate, frame, ["a", "b", "c"], quantiles=[0.1, 0.5, 0.9])
     pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-9)
 
 
-def test_an_unseen_series_is_scaled_by_its_own_history(apart: LeapTS) -> None:
+def test_an_unseen_series_is_scaled_by_its_own_history(univariate: LeapTS) -> None:
     unseen = make_frame({"b": 160, "new": 90}, seed=3)
-    found = _by_arrays(apart, _histories(unseen), level=[80])
-    expected = _by_frames(apart, unseen, ["b", "new"], level=[80])
+    found = _by_arrays(univariate, _histories(unseen), level=[80])
+    expected = _by_frames(univariate, unseen, ["b", "new"], level=[80])
     pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-9)
 
 
-def test_requests_predicted_together_get_what_each_gets_alone(joint: LeapTS, apart: LeapTS) -> None:
-    for model in (joint, apart):
+def test_requests_predicted_together_get_what_each_gets_alone(multivariate: LeapTS, univariate: LeapTS) -> None:
+    for model in (multivariate, univariate):
         requests = [_windows(model, _histories(make_frame(LENGTHS, seed=seed))) for seed in range(5)]
         together = model.predictor_.predict_together(requests, "leaps")
         for request, shared in zip(requests, together, strict=True):
@@ -109,11 +109,11 @@ def test_requests_predicted_together_get_what_each_gets_alone(joint: LeapTS, apa
             assert shared.trace.length.tolist() == alone.trace.length.tolist()
 
 
-def test_the_trace_is_that_of_predict(joint: LeapTS, frame: pd.DataFrame) -> None:
-    _, expected = joint.predict(frame, return_trace=True)
+def test_the_trace_is_that_of_predict(multivariate: LeapTS, frame: pd.DataFrame) -> None:
+    _, expected = multivariate.predict(frame, return_trace=True)
     histories = _histories(frame)
     order = ["c", "a", "b"]
-    forecast = _forecast(joint, {name: histories[name] for name in order}, "leaps")
+    forecast = _forecast(multivariate, {name: histories[name] for name in order}, "leaps")
     assert forecast.trace is not None
     for row, name in enumerate(order):
         lengths = expected[expected["unique_id"] == name]["length"].tolist()
@@ -129,7 +129,7 @@ def test_random_schedules_do_not_depend_on_other_requests(frame: pd.DataFrame) -
 
 
 def test_short_histories_are_padded_where_the_model_pads(frame: pd.DataFrame) -> None:
-    padding = make_forecaster(**APART, pad_short=True).fit(frame)
+    padding = make_forecaster(**UNIVARIATE, pad_short=True).fit(frame)
     short = make_frame({"a": 160, "new": LOOKBACK - 5})
     found = _by_arrays(padding, _histories(short))
     pd.testing.assert_frame_equal(found, _by_frames(padding, short, ["a", "new"]), check_dtype=False, rtol=1e-9)
@@ -137,7 +137,7 @@ def test_short_histories_are_padded_where_the_model_pads(frame: pd.DataFrame) ->
 
 def test_missing_values_are_filled_as_the_model_fills(frame: pd.DataFrame) -> None:
     for fill in ("ffill", "interpolate", 3.0):
-        model = make_forecaster(**APART, fill=fill).fit(frame)
+        model = make_forecaster(**UNIVARIATE, fill=fill).fit(frame)
         holes = frame.copy()
         holes.loc[[0, 155, 159, 200], "y"] = np.nan
         found = _by_arrays(model, _histories(holes))
@@ -154,15 +154,15 @@ def _with(**series: list[float]) -> Change:
 @pytest.mark.parametrize(
     ("kind", "change", "words"),
     [
-        ("apart", _with(a=[1.0] * 5), ["'a'", "5 values", "look-back of 12", "give a longer history"]),
-        ("apart", _with(a=[]), ["'a'", "no values"]),
-        ("apart", _with(b=[1.0] * 20 + [float("nan")]), ["'b'", "position 20", "fill"]),
-        ("apart", _with(b=[float("inf")] * 20), ["'b'", "position 0"]),
-        ("apart", _with(b=[1e300] * 20), ["'b'", "1e+300", "larger unit"]),
-        ("apart", _with(b=[1e29, 0.0] * 10), ["'b'", "1e+29", "deviations"]),
-        ("apart", _with(b=[*[0.0] * 19, 1e29]), ["'b'", "1e+29", "deviations"]),
-        ("joint", lambda known: {"a": known["a"]}, ["3 series", "'b', 'c'"]),
-        ("joint", _with(d=[1.0] * 20), ["'d'", "leave them out"]),
+        ("univariate", _with(a=[1.0] * 5), ["'a'", "5 values", "look-back of 12", "give a longer history"]),
+        ("univariate", _with(a=[]), ["'a'", "no values"]),
+        ("univariate", _with(b=[1.0] * 20 + [float("nan")]), ["'b'", "position 20", "fill"]),
+        ("univariate", _with(b=[float("inf")] * 20), ["'b'", "position 0"]),
+        ("univariate", _with(b=[1e300] * 20), ["'b'", "1e+300", "larger unit"]),
+        ("univariate", _with(b=[1e29, 0.0] * 10), ["'b'", "1e+29", "deviations"]),
+        ("univariate", _with(b=[*[0.0] * 19, 1e29]), ["'b'", "1e+29", "deviations"]),
+        ("multivariate", lambda known: {"a": known["a"]}, ["3 series", "'b', 'c'"]),
+        ("multivariate", _with(d=[1.0] * 20), ["'d'", "leave them out"]),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_name(
@@ -175,19 +175,19 @@ def test_what_cannot_be_used_is_refused_by_name(
         assert word in str(error.value)
 
 
-def test_a_series_given_twice_is_refused(apart: LeapTS) -> None:
+def test_a_series_given_twice_is_refused(univariate: LeapTS) -> None:
     with pytest.raises(DataError, match="'a' is given more than once"):
-        apart.predictor_.windows_from_arrays(["a", "b", "a"], [np.ones(20)] * 3)
+        univariate.predictor_.windows_from_arrays(["a", "b", "a"], [np.ones(20)] * 3)
 
 
 def test_without_scores_there_are_no_intervals(frame: pd.DataFrame) -> None:
-    model = make_forecaster(**APART, val_size=0).fit(frame)
+    model = make_forecaster(**UNIVARIATE, val_size=0).fit(frame)
     with pytest.raises(ConfigError, match="calibrate"):
         _by_arrays(model, _histories(frame), level=[80])
 
 
 def test_a_model_that_was_replaced_is_freed_with_its_inference_copy(frame: pd.DataFrame) -> None:
-    model = make_forecaster(**APART).fit(frame)
+    model = make_forecaster(**UNIVARIATE).fit(frame)
     _forecast(model, _histories(frame))
     held = [weakref.ref(model.predictor_.model), weakref.ref(model.predictor_.inference_copy)]
     del model

@@ -169,8 +169,8 @@ def test_instances_keep_their_forecasts_after_an_update_sorts_them() -> None:
     frame.loc[frame["unique_id"] == "b", "y"] += 1000
     panel = frame.set_index(["unique_id", "ds"])
     known, new = panel[panel.groupby("unique_id").cumcount() < 150], panel[panel.groupby("unique_id").cumcount() >= 150]
-    joint = {"mixing": {"kind": "mlp"}, "series_embedding": True, "hidden_size": 8}
-    forecaster = LeapTSForecaster(**OPTIONS, model=joint).fit(known, fh=FH)
+    multivariate = {"mixing": {"kind": "mlp"}, "series_embedding": True, "hidden_size": 8}
+    forecaster = LeapTSForecaster(**OPTIONS, model=multivariate).fit(known, fh=FH)
     forecaster.update(new, update_params=False)
     forecast = forecaster.predict()["y"].groupby(level=0).mean()
     assert forecast["b"] > 900 > forecast["a"]

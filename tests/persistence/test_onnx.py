@@ -52,21 +52,21 @@ def assert_same(model: LeapTS, outputs: Outputs, history: torch.Tensor) -> None:
 
 
 @pytest.fixture(scope="module")
-def joint(unchecked_shapes: None) -> LeapTS:  # noqa: ARG001 - the exports of it need that
+def multivariate(unchecked_shapes: None) -> LeapTS:  # noqa: ARG001 - the exports of it need that
     # Three leaps are enough to tell schedules apart; each further one makes the export longer.
     return made(mixing={"kind": "mlp"}, series_embedding=True, scheduling={"kind": "hierarchical", "max_leaps": 3})
 
 
 @pytest.fixture(scope="module")
-def onnx_file(joint: LeapTS, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def onnx_file(multivariate: LeapTS, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("onnx")
     pytest.importorskip("onnxscript")
-    return export_model(joint, tmp_path_factory.mktemp("onnx") / "model.onnx", format="onnx")
+    return export_model(multivariate, tmp_path_factory.mktemp("onnx") / "model.onnx", format="onnx")
 
 
 @pytest.fixture(scope="module")
-def pt2_file(joint: LeapTS, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export_model(joint, tmp_path_factory.mktemp("pt2") / "model.pt2", format="pt2")
+def pt2_file(multivariate: LeapTS, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return export_model(multivariate, tmp_path_factory.mktemp("pt2") / "model.pt2", format="pt2")
 
 
 @pytest.fixture(scope="module")
@@ -80,34 +80,36 @@ def reloaded(pt2_file: Path, in_program: dict[str, str]) -> torch.nn.Module:
     return torch.export.load(pt2_file, extra_files=in_program).module()
 
 
-def test_the_windows_call_for_many_schedules(joint: LeapTS) -> None:
-    trace = joint.predictor_.model.forecast(histories(joint), record="leaps").trace
+def test_the_windows_call_for_many_schedules(multivariate: LeapTS) -> None:
+    trace = multivariate.predictor_.model.forecast(histories(multivariate), record="leaps").trace
     assert trace is not None
     assert len(trace.length.flatten(0, 1).unique(dim=0)) >= 5
     assert trace.scale.unique().tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("count", [1, 7, WINDOWS])
-def test_onnx_runtime_forecasts_and_leaps_the_same(joint: LeapTS, onnx_file: Path, count: int) -> None:
+def test_onnx_runtime_forecasts_and_leaps_the_same(multivariate: LeapTS, onnx_file: Path, count: int) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     session = onnxruntime.InferenceSession(onnx_file, providers=["CPUExecutionProvider"])
     assert session.get_inputs()[0].shape == ["batch", 3, LOOKBACK]
     names = [output.name for output in session.get_outputs()]
-    history = histories(joint, count)
+    history = histories(multivariate, count)
     values = session.run(None, {"history": history.numpy()})
-    assert_same(joint, {name: torch.from_numpy(value) for name, value in zip(names, values, strict=True)}, history)
+    assert_same(
+        multivariate, {name: torch.from_numpy(value) for name, value in zip(names, values, strict=True)}, history
+    )
 
 
 @pytest.mark.parametrize("count", [1, 7, WINDOWS])
 def test_the_reloaded_program_forecasts_and_leaps_the_same(
-    joint: LeapTS, reloaded: torch.nn.Module, count: int
+    multivariate: LeapTS, reloaded: torch.nn.Module, count: int
 ) -> None:
-    history = histories(joint, count)
-    assert_same(joint, reloaded(history), history)
+    history = histories(multivariate, count)
+    assert_same(multivariate, reloaded(history), history)
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
-    "apart": {"mixing": "none", "normalization": "last", "scheduling": {"kind": "hierarchical", "max_leaps": 2}},
+    "univariate": {"mixing": "none", "normalization": "last", "scheduling": {"kind": "hierarchical", "max_leaps": 2}},
     "clustered": {
         "mixing": "none",
         "state": {"kind": "cde", "clusters": 2},
@@ -139,13 +141,15 @@ def test_a_random_schedule_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("reloaded")
-def test_the_files_carry_what_standardising_needs(joint: LeapTS, onnx_file: Path, in_program: dict[str, str]) -> None:
+def test_the_files_carry_what_standardising_needs(
+    multivariate: LeapTS, onnx_file: Path, in_program: dict[str, str]
+) -> None:
     onnx = pytest.importorskip("onnx")
     in_onnx = {entry.key: entry.value for entry in onnx.load(onnx_file).metadata_props}[METADATA]
     assert json.loads(in_onnx) == json.loads(in_program[METADATA])
     about = json.loads(in_onnx)
-    assert about["mean"] == joint.predictor_.scaler.mean.tolist()
-    assert about["std"] == joint.predictor_.scaler.std.tolist()
+    assert about["mean"] == multivariate.predictor_.scaler.mean.tolist()
+    assert about["std"] == multivariate.predictor_.scaler.std.tolist()
     assert (about["series"], about["h"], about["input_size"]) == (["a", "b", "c"], H, LOOKBACK)
     assert about["scales"] == ["short", "mid", "long"]
 
@@ -157,15 +161,15 @@ def test_the_files_tell_nothing_of_the_computer_they_were_written_on(onnx_file: 
         assert not [name for name in archive.namelist() if here in archive.read(name)]
 
 
-def test_a_missing_extra_is_named(joint: LeapTS, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(multivariate: LeapTS, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(ImportError, match=r"pip install 'leapts\[onnx\]'"):
-        export_model(joint, tmp_path / "model.onnx")
+        export_model(multivariate, tmp_path / "model.onnx")
     with pytest.raises(ConfigError, match="there is no format 'tflite'"):
-        export_model(joint, tmp_path / "model.tflite", format="tflite")  # type: ignore[arg-type]
+        export_model(multivariate, tmp_path / "model.tflite", format="tflite")  # type: ignore[arg-type]
 
 
-def test_the_example_forecasts_without_torch(joint: LeapTS, onnx_file: Path, tmp_path: Path) -> None:
+def test_the_example_forecasts_without_torch(multivariate: LeapTS, onnx_file: Path, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     frame = make_frame(seed=3)
     frame.to_csv(tmp_path / "data.csv", index=False)
@@ -180,9 +184,9 @@ def test_the_example_forecasts_without_torch(joint: LeapTS, onnx_file: Path, tmp
     done = subprocess.run([*command, str(tmp_path / "data.csv")], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     rows = list(csv.DictReader(done.stdout.splitlines()))
-    forecast, trace = joint.predict(frame, return_trace=True)
+    forecast, trace = multivariate.predict(frame, return_trace=True)
     assert [row["unique_id"] for row in rows] == forecast["unique_id"].tolist()
-    deviation = np.repeat(joint.predictor_.scaler.std.numpy(), H)
+    deviation = np.repeat(multivariate.predictor_.scaler.std.numpy(), H)
     mine = np.array([float(row["LeapTS"]) for row in rows])
     np.testing.assert_allclose(mine / deviation, forecast["LeapTS"] / deviation, rtol=1e-5, atol=1e-5)
     leaps = {

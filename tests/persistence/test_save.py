@@ -22,14 +22,14 @@ from leapts.persistence import save as folder
 from leapts.persistence import schema
 from leapts.persistence.save import CARD, CONFIG, WEIGHTS
 from leapts.persistence.schema import SCHEMA, to_json
-from tests.forecasting.frames import APART, JOINT, make_forecaster, make_frame
+from tests.forecasting.frames import MULTIVARIATE, UNIVARIATE, make_forecaster, make_frame
 
 CLUSTERED: dict[str, Any] = {"model": {"state": {"kind": "cde", "clusters": 2}, "hidden_size": 8}}
 
 
 @pytest.fixture(scope="session")
 def model() -> LeapTS:
-    return make_forecaster(**JOINT).fit(make_frame())
+    return make_forecaster(**MULTIVARIATE).fit(make_frame())
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def saved(model: LeapTS, tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-@pytest.mark.parametrize("kind", [JOINT, APART, CLUSTERED], ids=["joint", "apart", "clustered"])
+@pytest.mark.parametrize("kind", [MULTIVARIATE, UNIVARIATE, CLUSTERED], ids=["multivariate", "univariate", "clustered"])
 def test_a_loaded_model_forecasts_the_same_bits(kind: dict[str, Any], tmp_path: Path) -> None:
     model = make_forecaster(**kind).fit(make_frame())
     model.save(tmp_path / "model")
@@ -61,7 +61,7 @@ def test_the_folder_holds_three_plain_files(saved: Path) -> None:
 
 
 def test_saving_again_replaces_the_model(saved: Path) -> None:
-    other = make_forecaster(**APART).fit(make_frame(seed=8))
+    other = make_forecaster(**UNIVARIATE).fit(make_frame(seed=8))
     other.save(saved)
     pd.testing.assert_frame_equal(LeapTS.load(saved).predict(), other.predict())
 
@@ -126,7 +126,7 @@ def test_a_model_is_saved_only_if_it_can_be_loaded(
 ) -> None:
     monkeypatch.setattr(schema, "_MAX_USUAL_CONFIG", 10_000)
     names = {f"{number:0{length}}": 40 for number in range(50)}
-    model = make_forecaster(max_steps=1, input_size=4, h=2, **APART).fit(make_frame(names))
+    model = make_forecaster(max_steps=1, input_size=4, h=2, **UNIVARIATE).fit(make_frame(names))
     if not is_kept:
         with pytest.raises(ModelFileError, match=r"too long to be kept .the longest, '0000.*has 20,000 characters"):
             model.save(tmp_path / "model")
@@ -148,7 +148,7 @@ def test_cut_files_are_caught(saved: Path, name: str, keep: int) -> None:
 
 
 def test_weights_of_another_model_are_caught(saved: Path, tmp_path: Path) -> None:
-    other = make_forecaster(random_seed=2, **JOINT).fit(make_frame())
+    other = make_forecaster(random_seed=2, **MULTIVARIATE).fit(make_frame())
     other.save(tmp_path / "other")
     (saved / WEIGHTS).write_bytes((tmp_path / "other" / WEIGHTS).read_bytes())
     with pytest.raises(ModelFileError, match="belongs to another model"):
@@ -253,7 +253,7 @@ def test_what_is_wrong_is_told_in_two_hundred_characters(saved: Path, monkeypatc
 
 
 def test_a_folder_that_is_replaced_while_it_is_loaded_is_one_of_the_two(tmp_path: Path) -> None:
-    versions = [make_forecaster(random_seed=seed, max_steps=1, **APART).fit(make_frame()) for seed in (1, 2)]
+    versions = [make_forecaster(random_seed=seed, max_steps=1, **UNIVARIATE).fit(make_frame()) for seed in (1, 2)]
     contents = []
     for number, version in enumerate(versions):
         version.save(tmp_path / str(number))

@@ -26,7 +26,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 @pytest.mark.parametrize("unit", ["endless bodies", "nested brackets", "NaN tokens", "forms"])
-def test_strangers_get_numbers_or_a_refusal_and_harm_nobody(server: ServerProcess, unit: str) -> None:
+def test_unseen_seriess_get_numbers_or_a_refusal_and_harm_nobody(server: ServerProcess, unit: str) -> None:
     outcome = adversarial_clients.attacked(unit, server)
     assert not outcome.failures
     assert outcome.cases > 5
@@ -73,7 +73,7 @@ def test_an_address_that_others_can_reach_is_a_fault(addresses: set[str], fails:
 
 
 @pytest.mark.slow
-def test_a_stop_amid_load_leaves_no_request_unanswered(tmp_path: Path) -> None:
+def test_a_stop_under_load_leaves_no_request_unanswered(tmp_path: Path) -> None:
     outcome = overload.stopped(0, tmp_path, callers=4)
     assert not outcome.failures
     assert outcome.ends["answered in full after a stop signal"] > 4

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from leapts import LeapTS
-from tests.forecasting.frames import APART, make_forecaster, make_frame
+from tests.forecasting.frames import UNIVARIATE, make_forecaster, make_frame
 
 HOSTILE = ("<script>alert(1)</script>", "</script><b>bold", '"onmouseover=alert(1) x="', "line\u2028break & <!--")
 
@@ -18,4 +18,4 @@ def data() -> pd.DataFrame:
 def model(data: pd.DataFrame) -> LeapTS:
     """Fitted on all but the last 24 days, so that some windows are new to it."""
     known = data.groupby("unique_id", sort=False).head(176)
-    return make_forecaster(**APART, val_size=20).fit(known)
+    return make_forecaster(**UNIVARIATE, val_size=20).fit(known)

@@ -5,7 +5,7 @@ import pytest
 from leapts import ConfigError, DataError, LeapTS
 from leapts.report import collect
 from leapts.report.collect import measure_errors, measure_schedules
-from tests.forecasting.frames import APART, JOINT, H, make_forecaster, make_frame
+from tests.forecasting.frames import MULTIVARIATE, UNIVARIATE, H, make_forecaster, make_frame
 
 
 def test_cutoffs_are_one_horizon_apart_up_to_the_end_of_the_data(model: LeapTS, data: pd.DataFrame) -> None:
@@ -36,7 +36,7 @@ def test_actual_values_follow_the_cutoff(model: LeapTS, data: pd.DataFrame) -> N
 
 def test_imputation_does_not_use_values_after_the_cutoff() -> None:
     data = make_frame({"a": 160})
-    model = make_forecaster(fill="interpolate", **APART).fit(data)
+    model = make_forecaster(fill="interpolate", **UNIVARIATE).fit(data)
     data.loc[150:155, "y"] = np.nan
     moved = data.copy()
     moved.loc[156:, "y"] += 1000
@@ -75,7 +75,7 @@ def test_an_update_has_its_own_held_out_steps(data: pd.DataFrame) -> None:
 
 
 def test_without_held_out_data_errors_are_of_training_windows(data: pd.DataFrame) -> None:
-    blind = make_forecaster(**APART, val_size=0).fit(data)
+    blind = make_forecaster(**UNIVARIATE, val_size=0).fit(data)
     contents = collect(blind, data, cutoffs=3)
     errors = measure_errors(contents)
     assert errors is not None
@@ -115,16 +115,16 @@ def test_series_can_be_selected_or_limited(model: LeapTS, data: pd.DataFrame) ->
 
 def test_a_multivariate_model_can_show_a_part_of_its_series() -> None:
     frame = make_frame({"a": 160, "b": 160, "c": 160})
-    joint = make_forecaster(**JOINT).fit(frame)
-    some = collect(joint, frame, series=["c"], cutoffs=2)
-    every = collect(joint, frame, cutoffs=2)
+    multivariate = make_forecaster(**MULTIVARIATE).fit(frame)
+    some = collect(multivariate, frame, series=["c"], cutoffs=2)
+    every = collect(multivariate, frame, cutoffs=2)
     for few, all_of_them in zip(some.cutoffs, every.cutoffs, strict=True):
         np.testing.assert_array_equal(few.forecast.values[0], all_of_them.forecast.values[2])
 
 
 def test_short_series_are_in_later_cutoffs_only() -> None:
     frame = make_frame({"long": 160, "brief": 20})
-    model = make_forecaster(**APART, val_size=0).fit(frame)
+    model = make_forecaster(**UNIVARIATE, val_size=0).fit(frame)
     contents = collect(model, frame, cutoffs=3)
     names = [[contents.panel.series[row] for row in cutoff.rows] for cutoff in contents.cutoffs]
     assert names == [["long"], ["brief", "long"], ["brief", "long"]]

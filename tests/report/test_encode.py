@@ -10,7 +10,7 @@ from leapts import LeapTS
 from leapts.data.scaling import FLAT
 from leapts.report import collect
 from leapts.report.encode import _MIN_SPREAD, _clock, _Grid, encoded, to_script_json
-from tests.forecasting.frames import APART, make_forecaster, make_frame
+from tests.forecasting.frames import UNIVARIATE, make_forecaster, make_frame
 
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8))
@@ -61,7 +61,7 @@ def test_timestamps_can_be_decoded_from_runs(gaps: list[int], first: int) -> Non
 def test_timestamps_are_in_local_time() -> None:
     timestamps = pd.date_range("2024-03-30", periods=200, freq="h", tz="Europe/Berlin")
     frame = pd.DataFrame({"unique_id": "a", "ds": timestamps, "y": np.sin(np.arange(200.0))})
-    model = make_forecaster(**APART, val_size=0).fit(frame)
+    model = make_forecaster(**UNIVARIATE, val_size=0).fit(frame)
     [clock] = encoded(collect(model, frame, cutoffs=1))["clocks"]
     last = pd.Timestamp(clock[0] + sum(gap * n for gap, n in zip(clock[1::2], clock[2::2], strict=True)), unit="ms")
     assert last == (timestamps[-1] + pd.Timedelta(hours=6)).tz_localize(None)

@@ -11,7 +11,7 @@ import pytest
 
 from leapts import LeapTS
 from leapts.report import collect, report_html, write_report
-from tests.forecasting.frames import APART, make_forecaster, make_frame
+from tests.forecasting.frames import UNIVARIATE, make_forecaster, make_frame
 from tests.report.browser import launched
 from tests.report.conftest import HOSTILE
 
@@ -303,7 +303,7 @@ def test_a_horizon_of_one_step_and_a_late_series_are_visible(browser: "Browser",
     frame = make_frame({"a": 90, "late": 35})
     frame["ds"] = frame.groupby("unique_id", sort=False).cumcount() + 1
     frame.loc[frame["unique_id"] == "late", "ds"] += 55
-    model = make_forecaster(h=1, val_size=20, **APART).fit(frame)
+    model = make_forecaster(h=1, val_size=20, **UNIVARIATE).fit(frame)
     page = browser.new_page()
     page.goto(write_report(model, frame, tmp_path / "one.html", cutoffs=40).as_uri())
     page.wait_for_selector("#chart .band")

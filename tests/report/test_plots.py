@@ -14,7 +14,7 @@ from leapts.forecasting.analysis import Embedding, VolatilityBin
 from leapts.report import forecast_svg, plots
 from leapts.report.plots import SCALE_COLORS
 from leapts.training.early_stopping import TrainingReport
-from tests.forecasting.frames import APART, make_forecaster
+from tests.forecasting.frames import UNIVARIATE, make_forecaster
 from tests.report.conftest import HOSTILE
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'leapts[plot]'")
@@ -239,7 +239,7 @@ def test_the_latest_history_is_drawn_for_rows_in_any_order(model: LeapTS, data: 
 
 
 def test_a_horizon_of_one_step_has_a_marker_and_an_interval(data: pd.DataFrame, ax: Any) -> None:
-    model = make_forecaster(h=1, val_size=20, **APART).fit(data)
+    model = make_forecaster(h=1, val_size=20, **UNIVARIATE).fit(data)
     forecast, trace = model.predict(level=[80], return_trace=True)
     plots.plot_forecast(data, forecast, trace, "pears", ax=ax)
     own = forecast[forecast["unique_id"] == "pears"]

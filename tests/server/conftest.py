@@ -26,7 +26,7 @@ from leapts.server.app import create_app
 from leapts.server.registry import ModelRegistry
 from leapts.server.running import Server, bound_socket
 from tests.cli.conftest import environment
-from tests.forecasting.frames import APART, JOINT, make_forecaster, make_frame
+from tests.forecasting.frames import MULTIVARIATE, UNIVARIATE, make_forecaster, make_frame
 
 NAMES = ("a", "b", "c")
 
@@ -38,26 +38,26 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def folders(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two models: `joint` forecasts its series together, `apart` each for itself."""
+    """A folder with two models: `multivariate` forecasts its series together, `univariate` each for itself."""
     folder = tmp_path_factory.mktemp("models")
-    make_forecaster(**JOINT, val_size=60).fit(frame).save(folder / "joint")
-    make_forecaster(**APART, val_size=60).fit(frame).save(folder / "apart")
+    make_forecaster(**MULTIVARIATE, val_size=60).fit(frame).save(folder / "multivariate")
+    make_forecaster(**UNIVARIATE, val_size=60).fit(frame).save(folder / "univariate")
     return folder
 
 
 @pytest.fixture(scope="session")
-def apart(folders: Path) -> LeapTS:
-    return LeapTS.load(folders / "apart")
+def univariate(folders: Path) -> LeapTS:
+    return LeapTS.load(folders / "univariate")
 
 
 @pytest.fixture(scope="session")
-def joint(folders: Path) -> LeapTS:
-    return LeapTS.load(folders / "joint")
+def multivariate(folders: Path) -> LeapTS:
+    return LeapTS.load(folders / "multivariate")
 
 
 @pytest.fixture(scope="session")
 def registry(folders: Path) -> ModelRegistry:
-    return ModelRegistry([folders / "joint", folders / "apart"])
+    return ModelRegistry([folders / "multivariate", folders / "univariate"])
 
 
 @contextlib.contextmanager

@@ -102,7 +102,7 @@ def test_an_overloaded_server_refuses_the_rest_at_once_and_recovers(
     registry: ModelRegistry, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One forecast is in progress, one waits, and the others are refused meanwhile."""
-    asked = {"model": "apart", "series": histories(frame)}
+    asked = {"model": "univariate", "series": histories(frame)}
     may_go, forecast = threading.Event(), ServedModel.forecast
 
     def slow(self: ServedModel, requests: object) -> object:

@@ -184,7 +184,7 @@ def test_stopping_waits_for_the_pass_in_progress() -> None:
 
 
 def test_a_forecast_does_not_depend_on_its_batch(registry: ModelRegistry, frame: pd.DataFrame) -> None:
-    model: ServedModel = registry.find("apart")
+    model: ServedModel = registry.find("univariate")
     requests = [model.check(ForecastIn.model_validate({"series": [one]}), Limits()) for one in histories(frame)]
     alone = [model.forecast([one])[0] for one in requests]
 

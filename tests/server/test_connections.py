@@ -305,7 +305,7 @@ def test_head_requests_are_answered_without_a_body(registry: ModelRegistry) -> N
 
 
 def test_a_client_that_expects_100_continue_gets_it(registry: ModelRegistry, frame: pd.DataFrame) -> None:
-    body = json.dumps({"model": "apart", "series": histories(frame)}).encode()
+    body = json.dumps({"model": "univariate", "series": histories(frame)}).encode()
     with served(registry) as address, _connected(address) as connection:
         connection.sendall(f"{HEAD}Content-Length: {len(body)}\r\nExpect: 100-continue\r\n{LAST}".encode())
         assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -314,7 +314,7 @@ def test_a_client_that_expects_100_continue_gets_it(registry: ModelRegistry, fra
 
 
 def test_pipelined_requests_are_answered_in_order(registry: ModelRegistry, frame: pd.DataFrame) -> None:
-    bodies = [json.dumps({"model": "apart", "series": [one]}).encode() for one in histories(frame)]
+    bodies = [json.dumps({"model": "univariate", "series": [one]}).encode() for one in histories(frame)]
     heads = [f"{HEAD}Content-Length: {len(body)}\r\n\r\n".encode() for body in bodies]
     with served(registry) as address, _connected(address) as connection:
         connection.sendall(b"".join(head + body for head, body in zip(heads, bodies, strict=True)))

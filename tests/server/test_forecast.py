@@ -19,7 +19,7 @@ def _table(answer: dict[str, Any]) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)
 
 
-@pytest.mark.parametrize("kind", ["joint", "apart"])
+@pytest.mark.parametrize("kind", ["multivariate", "univariate"])
 @pytest.mark.parametrize("trace", [False, True])
 def test_the_numbers_are_those_of_predict(
     request: pytest.FixtureRequest, client: httpx.Client, frame: pd.DataFrame, kind: str, trace: bool
@@ -34,24 +34,24 @@ def test_the_numbers_are_those_of_predict(
     assert answer.json()["freq"] == "D"
 
 
-def test_quantiles_are_those_of_predict(client: httpx.Client, frame: pd.DataFrame, apart: LeapTS) -> None:
-    asked = {"model": "apart", "series": histories(frame), "quantiles": [0.1, 0.5]}
-    expected = apart.predict(frame, quantiles=[0.1, 0.5]).drop(columns="ds")
+def test_quantiles_are_those_of_predict(client: httpx.Client, frame: pd.DataFrame, univariate: LeapTS) -> None:
+    asked = {"model": "univariate", "series": histories(frame), "quantiles": [0.1, 0.5]}
+    expected = univariate.predict(frame, quantiles=[0.1, 0.5]).drop(columns="ds")
     pd.testing.assert_frame_equal(_table(client.post(URL, json=asked).json()), expected, check_dtype=False, rtol=1e-5)
 
 
 def test_the_order_of_the_series_is_the_callers(client: httpx.Client, frame: pd.DataFrame) -> None:
     series = histories(frame)
-    forward = client.post(URL, json={"model": "joint", "series": series}).json()["forecasts"]
-    backward = client.post(URL, json={"model": "joint", "series": series[::-1]}).json()["forecasts"]
+    forward = client.post(URL, json={"model": "multivariate", "series": series}).json()["forecasts"]
+    backward = client.post(URL, json={"model": "multivariate", "series": series[::-1]}).json()["forecasts"]
     assert [one["id"] for one in backward] == list(NAMES[::-1])
     for one, other in zip(forward, backward[::-1], strict=True):
         np.testing.assert_allclose(one["values"]["LeapTS"], other["values"]["LeapTS"], rtol=1e-6)
 
 
-def test_the_trace_is_that_of_predict(client: httpx.Client, frame: pd.DataFrame, joint: LeapTS) -> None:
-    answer = client.post(URL, json={"model": "joint", "series": histories(frame), "trace": True}).json()
-    _, expected = joint.predict(frame, return_trace=True)
+def test_the_trace_is_that_of_predict(client: httpx.Client, frame: pd.DataFrame, multivariate: LeapTS) -> None:
+    answer = client.post(URL, json={"model": "multivariate", "series": histories(frame), "trace": True}).json()
+    _, expected = multivariate.predict(frame, return_trace=True)
     for one in answer["forecasts"]:
         leaps = expected[expected["unique_id"] == one["id"]]
         assert [leap["end"] - leap["start"] for leap in one["trace"]] == leaps["length"].tolist()
@@ -63,13 +63,13 @@ def test_the_trace_is_that_of_predict(client: httpx.Client, frame: pd.DataFrame,
 
 
 def test_without_a_trace_or_timestamps_there_are_none(client: httpx.Client, frame: pd.DataFrame) -> None:
-    answer = client.post(URL, json={"model": "apart", "series": histories(frame)}).json()
+    answer = client.post(URL, json={"model": "univariate", "series": histories(frame)}).json()
     assert all(set(one) == {"id", "values"} for one in answer["forecasts"])
 
 
 @pytest.mark.parametrize("last", ["2024-06-08", "2024-06-08T00:00:00", "2024-06-08T06:30:00"])
 def test_the_timestamps_go_on_from_the_last_one(client: httpx.Client, frame: pd.DataFrame, last: str) -> None:
-    answer = client.post(URL, json={"model": "apart", "series": histories(frame), "last": last}).json()
+    answer = client.post(URL, json={"model": "univariate", "series": histories(frame), "last": last}).json()
     expected = pd.date_range(last, periods=H + 1)[1:]
     for one in answer["forecasts"]:
         assert pd.to_datetime(one["timestamps"]).tolist() == expected.tolist()
@@ -77,9 +77,9 @@ def test_the_timestamps_go_on_from_the_last_one(client: httpx.Client, frame: pd.
 
 def test_a_series_may_end_at_a_timestamp_of_its_own(client: httpx.Client, frame: pd.DataFrame) -> None:
     series = [{**one, "last": f"2024-06-0{day}"} for day, one in enumerate(histories(frame), start=1)]
-    found = client.post(URL, json={"model": "apart", "series": series}).json()["forecasts"]
+    found = client.post(URL, json={"model": "univariate", "series": series}).json()["forecasts"]
     assert [one["timestamps"][0][:10] for one in found] == ["2024-06-02", "2024-06-03", "2024-06-04"]
-    refused = client.post(URL, json={"model": "joint", "series": series})
+    refused = client.post(URL, json={"model": "multivariate", "series": series})
     assert refused.status_code == 422
     assert "different timestamps" in refused.json()["detail"]
 
@@ -125,15 +125,15 @@ def test_the_only_model_needs_no_name(folders: object, frame: pd.DataFrame) -> N
     from leapts.server.registry import ModelRegistry
 
     assert isinstance(folders, Path)
-    with client_of(ModelRegistry([f"other={folders / 'apart'}"])) as client:
+    with client_of(ModelRegistry([f"other={folders / 'univariate'}"])) as client:
         assert client.post(URL, json={"series": histories(frame)}).json()["model"] == "other"
 
 
 def test_models_are_described(client: httpx.Client) -> None:
     models = client.get("/v1/models").json()["models"]
     assert [(one["name"], one["multivariate"], one["levels"]) for one in models] == [
-        ("joint", True, [80, 95]),
-        ("apart", False, [80, 95]),
+        ("multivariate", True, [80, 95]),
+        ("univariate", False, [80, 95]),
     ]
     assert models[0]["series"] == list(NAMES)
     assert models[0]["input_size"] == 12

@@ -88,7 +88,7 @@ def halted(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 def test_who_comes_when_all_places_are_taken_is_told_to_come_again(
     registry: ModelRegistry, frame: pd.DataFrame, halted: threading.Event
 ) -> None:
-    asked = {"model": "apart", "series": histories(frame)}
+    asked = {"model": "univariate", "series": histories(frame)}
     with (
         client_of(registry, limits={"concurrency": 3}) as client,
         concurrent.futures.ThreadPoolExecutor(8) as pool,
@@ -113,7 +113,7 @@ def test_an_answer_that_takes_too_long_is_given_up(
     registry: ModelRegistry, frame: pd.DataFrame, halted: threading.Event
 ) -> None:
     with client_of(registry, limits={"seconds": 0.2}) as client:
-        answer = client.post(URL, json={"model": "apart", "series": histories(frame)})
+        answer = client.post(URL, json={"model": "univariate", "series": histories(frame)})
         assert answer.status_code == 503
         assert answer.json()["type"] == "/docs#too-slow-to-answer"
         assert "retry-after" in answer.headers

@@ -32,7 +32,7 @@ def test_bounds_are_close_enough_to_tell_values_apart() -> None:
 def test_requests_and_batches_are_counted(registry: ModelRegistry, frame: pd.DataFrame) -> None:
     with client_of(registry) as client:
         for _ in range(3):
-            client.post("/v1/forecast", json={"model": "apart", "series": histories(frame)})
+            client.post("/v1/forecast", json={"model": "univariate", "series": histories(frame)})
         client.get('/a"b\\c%0Ad')
         client.get("/healthz")
         answer: httpx.Response = client.get("/metrics")

@@ -147,7 +147,7 @@ def test_without_the_token_there_is_no_answer(guarded: httpx.Client, method: str
 
 
 def test_the_token_opens(guarded: httpx.Client, frame: pd.DataFrame) -> None:
-    asked = {"model": "apart", "series": histories(frame)}
+    asked = {"model": "univariate", "series": histories(frame)}
     for scheme in ("Bearer", "bearer"):
         answer = guarded.post("/v1/forecast", json=asked, headers={"Authorization": f"{scheme} {TOKEN}"})
         assert answer.status_code == 200

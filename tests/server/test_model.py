@@ -56,7 +56,7 @@ def test_of_very_many_series_a_description_names_a_hundred() -> None:
 
 @pytest.fixture
 def asked(frame: pd.DataFrame) -> dict[str, Any]:
-    return {"model": "apart", "series": histories(frame)}
+    return {"model": "univariate", "series": histories(frame)}
 
 
 def _decoded(registry: ModelRegistry, request: dict[str, Any], **limits: Any) -> CheckedRequest:
@@ -95,7 +95,7 @@ def test_leaps_are_recorded_only_where_they_are_asked_for(
 
 def test_intervals_are_given_one_way_or_the_other(registry: ModelRegistry, asked: dict[str, Any]) -> None:
     def columns(**more: Any) -> list[str]:
-        request, served = _decoded(registry, {**asked, **more}), registry.find("apart")
+        request, served = _decoded(registry, {**asked, **more}), registry.find("univariate")
         response = served.respond(request, served.forecast([request])[0])
         return list(response.forecasts[0].values)
 
@@ -109,7 +109,7 @@ def test_intervals_are_given_one_way_or_the_other(registry: ModelRegistry, asked
 def test_histories_of_one_length_or_several_and_filled_ones_are_read_alike(
     registry: ModelRegistry, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served = registry.find("apart")
+    served = registry.find("univariate")
 
     def forecast(series: list[dict[str, Any]]) -> Any:
         return served.forecast([_decoded(registry, {**asked, "series": series})])[0].values
@@ -124,7 +124,7 @@ def test_histories_of_one_length_or_several_and_filled_ones_are_read_alike(
     np.testing.assert_allclose(forecast(holes), forecast(filled), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("kind", "is_refused"), [("joint", True), ("apart", False)])
+@pytest.mark.parametrize(("kind", "is_refused"), [("multivariate", True), ("univariate", False)])
 def test_series_forecast_together_end_together(
     registry: ModelRegistry, asked: dict[str, Any], kind: str, is_refused: bool
 ) -> None:
@@ -148,7 +148,7 @@ def test_a_response_gives_each_series_its_own_row_and_timestamps(
 ) -> None:
     asked["series"][1]["last"] = "2024-02-01"
     request = _decoded(registry, {**asked, "last": "2024-01-01", "level": [80]})
-    served = registry.find("apart")
+    served = registry.find("univariate")
     (forecast,) = served.forecast([request])
     forecast.values[:] = torch.arange(18.0).view(3, 6)
     found = served.respond(request, forecast).model_dump(exclude_none=True)
@@ -157,5 +157,5 @@ def test_a_response_gives_each_series_its_own_row_and_timestamps(
     assert set(found["forecasts"][0]["values"]) == {"LeapTS", "LeapTS-lo-80", "LeapTS-hi-80"}
     assert [one["timestamps"][0][:10] for one in found["forecasts"]] == ["2024-01-02", "2024-02-02", "2024-01-02"]
     assert all("trace" not in one for one in found["forecasts"])
-    assert (found["model"], found["h"], found["freq"]) == ("apart", 6, "D")
+    assert (found["model"], found["h"], found["freq"]) == ("univariate", 6, "D")
     assert found["version"] == served.version

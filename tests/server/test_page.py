@@ -71,7 +71,7 @@ def _pick(page: "Page", **columns: str) -> None:
         page.select_option(f"#{name}", label=column)
 
 
-def test_upload_forecast_and_download(page: "Page", table: Path, frame: pd.DataFrame, joint: LeapTS) -> None:
+def test_upload_forecast_and_download(page: "Page", table: Path, frame: pd.DataFrame, multivariate: LeapTS) -> None:
     _upload(page, table)
     assert page.locator("#preview th").all_text_contents() == ["shop", "when", "sold"]
     _pick(page, time="when", series="shop", value="sold")
@@ -84,7 +84,7 @@ def test_upload_forecast_and_download(page: "Page", table: Path, frame: pd.DataF
         page.click("#get-csv")
     assert download.value.suggested_filename == "forecast.csv"
     found = pd.read_csv(download.value.path(), parse_dates=["when"])
-    expected = joint.predict(frame, level=[80, 95]).rename(columns={"unique_id": "shop", "ds": "when"})
+    expected = multivariate.predict(frame, level=[80, 95]).rename(columns={"unique_id": "shop", "ds": "when"})
     pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-6)
     with page.expect_download() as download:
         page.click("#get-report")
@@ -104,7 +104,7 @@ def test_a_single_series_may_have_other_columns_beside_it(page: "Page", frame: p
     one = frame[frame["unique_id"] == "a"].drop(columns="unique_id").assign(holiday="no", price=2.5)
     one.to_csv(tmp_path / "one.csv", index=False)
     _upload(page, tmp_path / "one.csv")
-    page.select_option("#model", "apart")
+    page.select_option("#model", "univariate")
     assert page.locator("#series option:checked").text_content() == "a single one"
     page.click("#forecast")
     view = page.frame_locator("#view")
@@ -122,7 +122,7 @@ def test_a_hostile_table_stays_text(page: "Page", frame: pd.DataFrame, tmp_path:
     _upload(page, path)
     assert page.text_content("#file-name") == path.name
     assert page.locator("#preview th").first.text_content() == column
-    page.select_option("#model", "apart")
+    page.select_option("#model", "univariate")
     _pick(page, series=column)
     page.click("#forecast")
     view = page.frame_locator("#view")
@@ -138,10 +138,10 @@ def test_hostile_names_everywhere_stay_text(
 ) -> None:
     """Names of models, columns, series and files, and a value in an error: every control is used."""
     models = ["<img src=m onerror=alert(4)>", "</script><script>alert(5)</script>", "javascript:alert(6)"]
-    registry = ModelRegistry([f"plain={folders / 'apart'}"])
+    registry = ModelRegistry([f"plain={folders / 'univariate'}"])
     (one,) = registry
     registry._models = {name: replace(one, name=name) for name in models}
-    registry._folders = dict.fromkeys(models, folders / "apart")
+    registry._folders = dict.fromkeys(models, folders / "univariate")
     columns = {"unique_id": "<b onmouseover=alert(7)>id</b>", "ds": '"><svg onload=alert(8)>', "y": "'-alert(9)-'"}
     table = pd.concat([frame.assign(unique_id=name) for name in HOSTILE]).drop_duplicates(["unique_id", "ds"])
     good, bad = tmp_path / "<img src=f onerror=alert(10)>.csv", tmp_path / "bad.csv"

@@ -92,9 +92,9 @@ def test_who_shall_come_again_is_told_when() -> None:
 
 
 BAD: dict[str, tuple[Change, int, list[str]]] = {
-    "no such model": (lambda asked: asked.update(model="apert"), 404, ["'apert'", "'apart'"]),
+    "no such model": (lambda asked: asked.update(model="univarate"), 404, ["'univarate'", "'univariate'"]),
     "path as model": (lambda asked: asked.update(model="../../etc/passwd"), 404, ["no model"]),
-    "no model named": (lambda asked: asked.pop("model"), 400, ["2 models", "'joint', 'apart'"]),
+    "no model named": (lambda asked: asked.pop("model"), 400, ["2 models", "'multivariate', 'univariate'"]),
     "no series": (lambda asked: asked.update(series=[]), 422, ["series"]),
     "unknown field": (lambda asked: asked.update(levels=[80]), 422, ["levels"]),
     "text as values": (lambda asked: asked["series"][0].update(values=["1"] * 20), 422, ["series[0].values[0]"]),
@@ -129,7 +129,7 @@ def strict(registry: ModelRegistry) -> Any:
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_request_is_told_what_is_wrong(strict: httpx.Client, frame: pd.DataFrame, name: str) -> None:
     change, status, words = BAD[name]
-    asked: dict[str, Any] = {"model": "apart", "series": histories(frame)}
+    asked: dict[str, Any] = {"model": "univariate", "series": histories(frame)}
     change(asked)
     _require_problem(strict.post(URL, json=asked), status, *words)
 
@@ -201,7 +201,7 @@ def test_what_is_unexpected_tells_nothing_of_the_inside(
     monkeypatch.setattr("leapts.server.model.ServedModel.forecast", broken)
     told: list[str] = []
     with client_of(registry, log=told.append) as client:
-        answer = client.post(URL, json={"model": "apart", "series": histories(frame)})
+        answer = client.post(URL, json={"model": "univariate", "series": histories(frame)})
         assert client.get("/healthz").status_code == 200
     problem = _require_problem(answer, 500)
     assert "ecret" not in json.dumps(problem)

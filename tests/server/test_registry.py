@@ -20,7 +20,7 @@ from leapts.server import registry as models
 from leapts.server.model import ServedModel, identity_of
 from leapts.server.problems import Problem
 from leapts.server.registry import ModelRegistry
-from tests.forecasting.frames import APART, make_forecaster
+from tests.forecasting.frames import UNIVARIATE, make_forecaster
 from tests.server.conftest import client_of, histories
 
 
@@ -237,16 +237,16 @@ def test_a_folder_that_changes_while_it_is_read_is_not_believed(
 
 
 def test_models_go_by_their_folders_names_or_by_those_given(folders: Path) -> None:
-    registry = ModelRegistry([folders / "apart", f"mine={folders / 'apart'}"])
-    assert [served.name for served in registry] == ["apart", "mine"]
-    for name in ("nothing", "..", str(folders / "apart"), ""):
+    registry = ModelRegistry([folders / "univariate", f"mine={folders / 'univariate'}"])
+    assert [served.name for served in registry] == ["univariate", "mine"]
+    for name in ("nothing", "..", str(folders / "univariate"), ""):
         with pytest.raises(Problem):
             registry.find(name)
 
 
 def test_two_models_of_one_name_are_refused(folders: Path) -> None:
     with pytest.raises(ConfigError, match="OTHER="):
-        ModelRegistry([folders / "apart", folders / "apart"])
+        ModelRegistry([folders / "univariate", folders / "univariate"])
     with pytest.raises(ConfigError, match="no model"):
         ModelRegistry([])
 
@@ -261,7 +261,7 @@ def test_a_log_that_nobody_reads_costs_its_lines_and_nothing_else(
     folders: Path, frame: pd.DataFrame, tmp_path: Path, failure: BaseException
 ) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(folders / "apart", folder)
+    shutil.copytree(folders / "univariate", folder)
     told = 0
 
     def log(_: str) -> None:
@@ -276,7 +276,7 @@ def test_a_log_that_nobody_reads_costs_its_lines_and_nothing_else(
 
         seen = {version()}
         for seed in (8, 9):
-            make_forecaster(**APART, val_size=60, max_steps=1, random_seed=seed).fit(frame).save(folder)
+            make_forecaster(**UNIVARIATE, val_size=60, max_steps=1, random_seed=seed).fit(frame).save(folder)
             _until(lambda: version() not in seen)
             seen.add(version())
     assert told >= 2
@@ -284,8 +284,8 @@ def test_a_log_that_nobody_reads_costs_its_lines_and_nothing_else(
 
 def test_a_replaced_folder_is_served_without_a_refusal(folders: Path, frame: pd.DataFrame, tmp_path: Path) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(folders / "apart", folder)
-    newer = make_forecaster(**APART, val_size=60, random_seed=9).fit(frame)
+    shutil.copytree(folders / "univariate", folder)
+    newer = make_forecaster(**UNIVARIATE, val_size=60, random_seed=9).fit(frame)
     asked = {"series": histories(frame)}
     told: list[str] = []
     with client_of(ModelRegistry([folder]), reload_every=0.05, log=told.append) as client:
@@ -312,5 +312,5 @@ def test_a_replaced_folder_is_served_without_a_refusal(folders: Path, frame: pd.
         shutil.rmtree(folder)
         _until(lambda: len(told) == 3)
         assert forecast().json()["forecasts"][0]["values"]["LeapTS"] == after
-        LeapTS.load(folders / "apart").save(folder)
+        LeapTS.load(folders / "univariate").save(folder)
         _until(lambda: forecast().json()["version"] == before["version"])

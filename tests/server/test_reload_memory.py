@@ -12,7 +12,7 @@ import pytest
 
 from leapts import LeapTS
 from leapts.server.registry import ModelRegistry
-from tests.forecasting.frames import APART, make_forecaster
+from tests.forecasting.frames import UNIVARIATE, make_forecaster
 from tests.server.conftest import client_of, histories, running
 from tests.server.test_registry import _until
 
@@ -21,7 +21,7 @@ MEGABYTE = 1_000_000
 
 @pytest.fixture(scope="module")
 def versions(frame: pd.DataFrame) -> list[LeapTS]:
-    return [make_forecaster(**APART, val_size=60, max_steps=1, random_seed=seed).fit(frame) for seed in (1, 2)]
+    return [make_forecaster(**UNIVARIATE, val_size=60, max_steps=1, random_seed=seed).fit(frame) for seed in (1, 2)]
 
 
 def _resident_bytes(process: int | str) -> int:

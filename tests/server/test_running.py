@@ -119,7 +119,7 @@ def _takes_callers(port: int) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_by_default_only_this_computer_can_call(folders: Path, frame: pd.DataFrame) -> None:
-    with running(folders / "apart", variables={"LEAPTS_TOKEN": TOKEN}) as server:
+    with running(folders / "univariate", variables={"LEAPTS_TOKEN": TOKEN}) as server:
         assert _addresses(server.port) == {"0100007F"}
         asked = {"series": histories(frame)}
         assert httpx.post(f"{server.address}/v1/forecast", json=asked, timeout=30).status_code == 401
@@ -132,7 +132,7 @@ def test_a_signal_lets_what_was_begun_end_well(folders: Path, frame: pd.DataFram
     """Requests that are under way when the signal comes, one of them half sent, get their answers."""
     body = json.dumps({"series": histories(frame)}).encode()
     head = f"POST /v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
-    with running(folders / "apart") as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
+    with running(folders / "univariate") as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
             connection.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + body[:100])
             httpx.get(f"{server.address}/healthz")
@@ -157,7 +157,7 @@ def test_forecasts_in_progress_survive_a_signal(folders: Path) -> None:
     body = json.dumps(asked).encode()
     head = f"POST /v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
     request = f"{head}Content-Type: application/json\r\nConnection: close\r\n\r\n".encode() + body
-    with running(folders / "apart", "--max-wait", 1000) as server, contextlib.ExitStack() as stack:
+    with running(folders / "univariate", "--max-wait", 1000) as server, contextlib.ExitStack() as stack:
         connections = [
             stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60)) for _ in range(6)
         ]

@@ -44,7 +44,7 @@ class Model:
         return "forecast"
 
 
-class Door:
+class Endpoint:
     """The application in front of such a model."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **limits: Any) -> None:
@@ -83,8 +83,8 @@ def _kind(answer: httpx.Response) -> str:
 
 
 @pytest.fixture
-def door(monkeypatch: pytest.MonkeyPatch) -> Door:
-    return Door(monkeypatch)
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
+    return Endpoint(monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -102,82 +102,84 @@ def door(monkeypatch: pytest.MonkeyPatch) -> Door:
         ({"escape_formulas": "perhaps"}, 422),
     ],
 )
-def test_parameters_are_taken_up_to_their_limits(door: Door, query: dict[str, Any], status: int) -> None:
-    (answer,) = door.post(**query)
+def test_parameters_are_taken_up_to_their_limits(endpoint: Endpoint, query: dict[str, Any], status: int) -> None:
+    (answer,) = endpoint.post(**query)
     assert answer.status_code == status
 
 
-def test_levels_reach_the_model_as_they_are_written(door: Door) -> None:
+def test_levels_reach_the_model_as_they_are_written(endpoint: Endpoint) -> None:
     for query in ({}, {"level": [80, 99.5]}, {"escape_formulas": "true"}):
-        (answer,) = door.post(**query)
+        (answer,) = endpoint.post(**query)
         assert answer.text == "forecast"
         assert answer.headers["content-disposition"] == 'attachment; filename="forecast.csv"'
-    assert [repr(levels) for levels in door.model.levels] == ["None", "[80, 99.5]", "None"]
-    assert door.safe == [False, False, True]
+    assert [repr(levels) for levels in endpoint.model.levels] == ["None", "[80, 99.5]", "None"]
+    assert endpoint.safe == [False, False, True]
 
 
-def test_tables_are_worked_on_one_at_a_time_in_their_places(door: Door) -> None:
-    door.model.seconds = 0.05
-    answers = door.post(times=4)
+def test_tables_are_worked_on_one_at_a_time_in_their_places(endpoint: Endpoint) -> None:
+    endpoint.model.seconds = 0.05
+    answers = endpoint.post(times=4)
     assert [answer.status_code for answer in answers] == [200] * 4
-    assert door.model.most_under_way == 1
-    assert door.tables == 0
+    assert endpoint.model.most_under_way == 1
+    assert endpoint.tables == 0
 
 
-def test_who_finds_no_place_is_refused_before_the_table_is_read(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    door.services.admission.in_progress["table"] = 4
-    monkeypatch.setattr(door.services.bodies, "receive", None)
-    (answer,) = door.post()
+def test_who_finds_no_place_is_refused_before_the_table_is_read(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.services.admission.in_progress["table"] = 4
+    monkeypatch.setattr(endpoint.services.bodies, "receive", None)
+    (answer,) = endpoint.post()
     assert (answer.status_code, _kind(answer)) == (503, "busy")
 
 
 def test_work_that_takes_too_long_keeps_its_place_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    door = Door(monkeypatch, seconds=0.05)
-    door.model.seconds = 0.3
+    endpoint = Endpoint(monkeypatch, seconds=0.05)
+    endpoint.model.seconds = 0.3
 
     async def main() -> tuple[int, str, int]:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(door.app), base_url="http://here") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(endpoint.app), base_url="http://here") as client:
             answer = await client.post(URL, content=TABLE, headers=CSV)
-            kept = door.tables
+            kept = endpoint.tables
             async with asyncio.timeout(10):
-                while door.tables:
+                while endpoint.tables:
                     await asyncio.sleep(0.01)
             return answer.status_code, _kind(answer), kept
 
     assert asyncio.run(main()) == (503, "too-slow-to-answer", 1)
-    assert door.safe == [False]
+    assert endpoint.safe == [False]
 
 
 def test_what_nobody_waits_for_any_more_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    door = Door(monkeypatch, seconds=0.1)
-    door.model.seconds = 0.5
-    answers = door.post(times=4)
+    endpoint = Endpoint(monkeypatch, seconds=0.1)
+    endpoint.model.seconds = 0.5
+    answers = endpoint.post(times=4)
     assert [_kind(answer) for answer in answers] == ["too-slow-to-answer"] * 4
-    assert door.tables == 1
+    assert endpoint.tables == 1
     time.sleep(1.0)
-    assert door.safe == [False]
+    assert endpoint.safe == [False]
 
 
 def test_an_end_drops_what_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    door = Door(monkeypatch)
-    door.model.seconds = 0.3
+    endpoint = Endpoint(monkeypatch)
+    endpoint.model.seconds = 0.3
 
     async def main() -> None:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(door.app), base_url="http://here") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(endpoint.app), base_url="http://here") as client:
             asked = [asyncio.create_task(client.post(URL, content=TABLE, headers=CSV)) for _ in range(3)]
             await asyncio.sleep(0.1)
-            door.services.tables.stop()
+            endpoint.services.tables.stop()
             await asyncio.gather(*asked, return_exceptions=True)
 
     asyncio.run(main())
-    assert len(door.safe) == 1
+    assert len(endpoint.safe) == 1
 
 
-def test_a_report_shows_two_hundred_series(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_shows_two_hundred_series(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[int] = []
     monkeypatch.setattr(routes, "collect", lambda *_, max_series: shown.append(max_series))
     monkeypatch.setattr(routes, "report_html", lambda _, title: f"<p>{title}</p>")
-    (answer,) = door.post("/v1/report")
+    (answer,) = endpoint.post("/v1/report")
     assert (shown, answer.text) == ([200], "<p>LeapTS forecast</p>")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
 
@@ -207,27 +209,27 @@ def test_quotation_marks_of_a_header_are_closed_in_it() -> None:
         assert refused.value.kind.name == "bad-data"
 
 
-def _panel(door: Door, series: int, length: int, **columns: Any) -> Any:
+def _panel(endpoint: Endpoint, series: int, length: int, **columns: Any) -> Any:
     names = {"id_col": "unique_id", "time_col": "ds", "target_col": "y", **columns}
     days = pd.date_range("2024-01-01", periods=length).strftime("%Y-%m-%d")
     rows = [f"s{number},{day},1" for number in range(series) for day in days]
     content = "\n".join([",".join(names.values()), *rows]).encode()
-    return tables.read_table(content, door.served, TableIn(**columns), Limits(series=3, length=4))
+    return tables.read_table(content, endpoint.served, TableIn(**columns), Limits(series=3, length=4))
 
 
-def test_a_panel_is_taken_up_to_its_limits(door: Door) -> None:
-    panel = _panel(door, 3, 4)
+def test_a_panel_is_taken_up_to_its_limits(endpoint: Endpoint) -> None:
+    panel = _panel(endpoint, 3, 4)
     assert (len(panel), panel.lengths.tolist(), panel.freq) == (3, [4, 4, 4], "D")
     with pytest.raises(Problem, match="the table has 4 series; the limit is 3") as refused:
-        _panel(door, 4, 4)
+        _panel(endpoint, 4, 4)
     assert "--max-series" in refused.value.hint
     with pytest.raises(Problem, match="the table has a series of 5 values; the limit is 4") as refused:
-        _panel(door, 3, 5)
+        _panel(endpoint, 3, 5)
     assert "--max-length" in refused.value.hint
 
 
 def test_gaps_are_filled_with_no_more_values_than_half_the_bytes_of_a_request(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Model, "fill", "ffill")
 
@@ -235,7 +237,7 @@ def test_gaps_are_filled_with_no_more_values_than_half_the_bytes_of_a_request(
         last = pd.Timestamp("2024-01-01") + pd.Timedelta(days=days - 1)
         content = f"unique_id,ds,y\na,2024-01-01,1\na,{last:%Y-%m-%d},2\n".encode()
         limits = Limits(body=1800, bodies=1800)
-        return int(tables.read_table(content, door.served, TableIn(), limits).lengths[0])
+        return int(tables.read_table(content, endpoint.served, TableIn(), limits).lengths[0])
 
     assert filled(900) == 900
     with pytest.raises(DataError, match=r"would make 901 values"):
@@ -243,31 +245,33 @@ def test_gaps_are_filled_with_no_more_values_than_half_the_bytes_of_a_request(
 
 
 @pytest.mark.parametrize("column", ["id_col", "time_col", "target_col"])
-def test_a_column_that_is_named_is_taken_instead_of_the_models(door: Door, column: str) -> None:
-    assert len(_panel(door, 2, 3, **{column: "other"})) == 2
+def test_a_column_that_is_named_is_taken_instead_of_the_models(endpoint: Endpoint, column: str) -> None:
+    assert len(_panel(endpoint, 2, 3, **{column: "other"})) == 2
 
 
-def test_the_forecast_of_a_table_is_that_of_predict(client: httpx.Client, frame: pd.DataFrame, joint: LeapTS) -> None:
+def test_the_forecast_of_a_table_is_that_of_predict(
+    client: httpx.Client, frame: pd.DataFrame, multivariate: LeapTS
+) -> None:
     answer = client.post(
-        URL, params={"model": "joint", "level": [80, 95]}, content=frame.to_csv(index=False), headers=CSV
+        URL, params={"model": "multivariate", "level": [80, 95]}, content=frame.to_csv(index=False), headers=CSV
     )
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("text/csv")
     found = pd.read_csv(io.BytesIO(answer.content), parse_dates=["ds"])
-    pd.testing.assert_frame_equal(found, joint.predict(frame, level=[80, 95]), check_dtype=False, rtol=1e-6)
+    pd.testing.assert_frame_equal(found, multivariate.predict(frame, level=[80, 95]), check_dtype=False, rtol=1e-6)
 
 
-def test_columns_may_have_other_names(client: httpx.Client, frame: pd.DataFrame, apart: LeapTS) -> None:
+def test_columns_may_have_other_names(client: httpx.Client, frame: pd.DataFrame, univariate: LeapTS) -> None:
     renamed = frame.rename(columns={"unique_id": "shop", "ds": "when", "y": "sold"})
-    columns = {"model": "apart", "id_col": "shop", "time_col": "when", "target_col": "sold", "layout": "long"}
+    columns = {"model": "univariate", "id_col": "shop", "time_col": "when", "target_col": "sold", "layout": "long"}
     answer = client.post(URL, params=columns, content=renamed.to_csv(index=False), headers=CSV)
     found = pd.read_csv(io.BytesIO(answer.content), parse_dates=["when"])
     assert list(found.columns) == ["shop", "when", "LeapTS"]
-    pd.testing.assert_series_equal(found["LeapTS"], apart.predict(frame)["LeapTS"], rtol=1e-6)
+    pd.testing.assert_series_equal(found["LeapTS"], univariate.predict(frame)["LeapTS"], rtol=1e-6)
 
 
 def test_a_report_is_a_page_that_can_reach_nothing(client: httpx.Client, frame: pd.DataFrame) -> None:
-    answer = client.post("/v1/report", params={"model": "joint"}, content=frame.to_csv(index=False), headers=CSV)
+    answer = client.post("/v1/report", params={"model": "multivariate"}, content=frame.to_csv(index=False), headers=CSV)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-security-policy"] == "sandbox allow-scripts"
     assert answer.headers["content-disposition"] == 'attachment; filename="report.html"'
@@ -292,7 +296,7 @@ def test_a_report_is_a_page_that_can_reach_nothing(client: httpx.Client, frame: 
 def test_a_bad_table_is_told_what_is_wrong(registry: ModelRegistry, content: bytes, status: int, words: str) -> None:
     with client_of(registry, limits={"series": 20, "length": 200}) as client:
         for path in (URL, "/v1/report"):
-            answer = client.post(path, params={"model": "apart"}, content=content, headers=CSV)
+            answer = client.post(path, params={"model": "univariate"}, content=content, headers=CSV)
             assert answer.status_code == status, answer.text
             problem = answer.json()
             assert words in f"{problem['detail']} {problem['hint']}"
@@ -302,7 +306,7 @@ def test_a_bad_table_is_told_what_is_wrong(registry: ModelRegistry, content: byt
     "parameters", [{"layout": "tall"}, {"level": "x"}, {"level": 0}, {"id_col": "y"}, {"model": "x" * 2000}]
 )
 def test_bad_parameters_are_refused(client: httpx.Client, frame: pd.DataFrame, parameters: dict[str, str]) -> None:
-    asked = {"model": "apart", **parameters}
+    asked = {"model": "univariate", **parameters}
     answer = client.post(URL, params=asked, content=frame.to_csv(index=False), headers=CSV)
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
@@ -310,7 +314,7 @@ def test_bad_parameters_are_refused(client: httpx.Client, frame: pd.DataFrame, p
 
 def test_escape_formulas_are_asked_for(client: httpx.Client, frame: pd.DataFrame) -> None:
     body = frame.replace({"unique_id": {"a": "=1+1"}}).to_csv(index=False)
-    parameters = {"model": "apart"}
+    parameters = {"model": "univariate"}
     plain = client.post("/v1/forecast/csv", params=parameters, content=body, headers={"Content-Type": "text/csv"})
     parameters["escape_formulas"] = "true"
     safe = client.post("/v1/forecast/csv", params=parameters, content=body, headers={"Content-Type": "text/csv"})

@@ -77,13 +77,13 @@ def _chunked(address: str, body: bytes, headers: str, trailers: str) -> bytes:
     ],
 )
 def test_headers_sent_as_trailers_do_not_count(address: str, frame: pd.DataFrame, late: str, status: bytes) -> None:
-    body = json.dumps({"model": "apart", "series": histories(frame)}).encode()
+    body = json.dumps({"model": "univariate", "series": histories(frame)}).encode()
     headers = f"Host: 127.0.0.1\r\n{AUTHORIZATION}Content-Type: application/json\r\n".replace(late, "")
     assert _chunked(address, body, headers, late).startswith(b"HTTP/1.1 %s " % status)
 
 
 def test_trailers_replace_no_header(address: str, frame: pd.DataFrame) -> None:
-    body = json.dumps({"model": "apart", "series": histories(frame)}).encode()
+    body = json.dumps({"model": "univariate", "series": histories(frame)}).encode()
     headers = f"Host: 127.0.0.1\r\n{AUTHORIZATION}Content-Type: application/json\r\n"
     late = "Host: evil.example\r\nAuthorization: Bearer wrong\r\nContent-Type: text/csv\r\nContent-Encoding: gzip\r\n"
     assert _chunked(address, body, headers, late).startswith(b"HTTP/1.1 200 ")
