@@ -3,8 +3,8 @@
 A baseline forecasts all series of a panel at once, from its flat values and offsets.
 """
 
+import importlib
 import logging
-import random
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +22,9 @@ from leapts.errors import ConfigError, DataError
 STATISTICAL_MODELS = ("AutoETS", "AutoTheta")
 NEURAL_MODELS = ("DLinear", "NHITS")
 
+Values = Float64[Tensor, " rows"]  # of all series, one after the other, as in a panel
+Offsets = Int64[Tensor, " offsets"]  # the first position of each series, and the end of the last one
+
 
 class Baseline(Protocol):
     """A model that forecasts from the history alone."""
@@ -30,15 +33,8 @@ class Baseline(Protocol):
     def name(self) -> str:
         """Name of the column."""
 
-    def forecast(
-        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
-    ) -> Float64[Tensor, "series h"]:
+    def forecast(self, values: Values, offsets: Offsets, h: int) -> Float64[Tensor, "series h"]:
         """Forecast the `h` steps after the end of each series.
-
-        Args:
-            values: Values of all series, one after the other, as in a panel.
-            offsets: First position of each series, and the end of the last one.
-            h: Number of steps.
 
         Raises:
             DataError: When a series is empty.
@@ -47,23 +43,16 @@ class Baseline(Protocol):
 
 @dataclass(frozen=True)
 class SeasonalNaive:
-    """Repeat the last season; the last value, for a series shorter than a season.
+    """Repeat the last season; the last value, for a series shorter than a season."""
 
-    Attributes:
-        season: Steps in a season.
-        name: Name of the column.
-    """
-
-    season: int
+    season: int  # in steps
     name: str = "SeasonalNaive"
 
     def __post_init__(self) -> None:
         if self.season < 1:
             raise ConfigError(f"season={self.season}: must be at least 1; use 1 where there is no season")
 
-    def forecast(
-        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
-    ) -> Float64[Tensor, "series h"]:
+    def forecast(self, values: Values, offsets: Offsets, h: int) -> Float64[Tensor, "series h"]:
         """Forecast the `h` steps after the end of each series."""
         _check(values, offsets, h)
         ends = offsets[1:, None]
@@ -74,17 +63,11 @@ class SeasonalNaive:
 
 @dataclass(frozen=True)
 class Naive:
-    """Repeat the last value.
-
-    Attributes:
-        name: Name of the column.
-    """
+    """Repeat the last value."""
 
     name: str = "Naive"
 
-    def forecast(
-        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
-    ) -> Float64[Tensor, "series h"]:
+    def forecast(self, values: Values, offsets: Offsets, h: int) -> Float64[Tensor, "series h"]:
         """Forecast the `h` steps after the end of each series."""
         return SeasonalNaive(1).forecast(values, offsets, h)
 
@@ -95,20 +78,13 @@ class StatisticalBaseline:
 
     A series that the model cannot be fitted to, such as a very short one, gets the seasonal naive forecast; a warning
     counts such series.
-
-    Attributes:
-        model: The statsforecast model.
-        season: Steps in a season.
-        name: Name of the column.
     """
 
     model: Any
-    season: int
+    season: int  # in steps
     name: str
 
-    def forecast(
-        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
-    ) -> Float64[Tensor, "series h"]:
+    def forecast(self, values: Values, offsets: Offsets, h: int) -> Float64[Tensor, "series h"]:
         """Forecast the `h` steps after the end of each series.
 
         Raises:
@@ -129,7 +105,7 @@ class StatisticalBaseline:
             warnings.warn(f"{found} (counted from 0; {reason}); they get the seasonal naive forecast", stacklevel=2)
         return result
 
-    def _forecast_one(self, history: Float64[Tensor, " rows"], h: int) -> Float64[Tensor, " h"]:
+    def _forecast_one(self, history: Values, h: int) -> Float64[Tensor, " h"]:
         # Constant and short series cause divisions by zero; only the forecast has to be finite.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -139,63 +115,31 @@ class StatisticalBaseline:
         return torch.from_numpy(mean)
 
 
-def statistical_baselines(season: int, models: Sequence[str] = STATISTICAL_MODELS) -> tuple[StatisticalBaseline, ...]:
-    """Make the models AutoETS and AutoTheta of statsforecast.
-
-    Args:
-        season: Steps in a season; 1 for none.
-        models: Names of the models.
-
-    Raises:
-        ImportError: When statsforecast is not installed.
-        ConfigError: When there is no such model.
-    """
-    _check_names("statistical", models, STATISTICAL_MODELS)
-    try:
-        from statsforecast import models as statistical
-    except ImportError as error:
-        raise ImportError("the statistical baselines need: pip install 'leapts[stats]'") from error
-    return tuple(StatisticalBaseline(getattr(statistical, name)(season_length=season), season, name) for name in models)
-
-
 @dataclass(frozen=True, eq=False)
 class NeuralBaseline:
-    """A model of neuralforecast, trained on all series together before every forecast.
+    """A model of neuralforecast, trained on all series together before every forecast."""
 
-    Attributes:
-        model: The neuralforecast class.
-        season: Steps in a season; the look-back is four seasons or twice the horizon.
-        name: Name of the column.
-        max_steps: Training steps.
-    """
-
-    model: Any
-    season: int
+    model: Any  # the class
+    season: int  # in steps; the look-back is four seasons or twice the horizon
     name: str
     max_steps: int = 300
 
     def forecast(  # pragma: no cover (make peers has neuralforecast, and runs it)
-        self, values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int
+        self, values: Values, offsets: Offsets, h: int
     ) -> Float64[Tensor, "series h"]:
         """Forecast the `h` steps after the end of each series."""
         from neuralforecast import NeuralForecast
+        from pytorch_lightning.utilities.seed import isolate_rng
 
         _check(values, offsets, h)
         lengths = offsets.diff()
-        frame = pd.DataFrame(
-            {
-                "unique_id": torch.arange(len(lengths)).repeat_interleave(lengths).numpy(),
-                "ds": (torch.arange(len(values)) - offsets[:-1].repeat_interleave(lengths)).numpy(),
-                "y": values.numpy(),
-            }
-        )
+        series = torch.arange(len(lengths)).repeat_interleave(lengths)
+        steps = torch.arange(len(values)) - offsets[series]
+        frame = pd.DataFrame({"unique_id": series.numpy(), "ds": steps.numpy(), "y": values.numpy()})
         # Keeps the trainer from printing and from writing logs and checkpoints.
         quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary", "enable_checkpointing"), False)
-        with (
-            warnings.catch_warnings(),
-            _silence("lightning_fabric", "pytorch_lightning", "pytorch_lightning.utilities.rank_zero"),
-            _own_random_numbers(),
-        ):
+        # neuralforecast seeds the global random generators.
+        with warnings.catch_warnings(), _silenced_logs(), isolate_rng(include_cuda=False):
             warnings.simplefilter("ignore")
             model = self.model(
                 h=h,
@@ -213,59 +157,58 @@ class NeuralBaseline:
         return torch.from_numpy(forecast[self.name].to_numpy(np.float64)).view(len(lengths), h)
 
 
-def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tuple[NeuralBaseline, ...]:
-    """Make the models DLinear and N-HiTS of neuralforecast.
+def statistical_baselines(season: int, models: Sequence[str] = STATISTICAL_MODELS) -> tuple[StatisticalBaseline, ...]:
+    """Make the models AutoETS and AutoTheta of statsforecast; a season of 1 is none.
 
-    Args:
-        season: Steps in a season; 1 for none.
-        models: Names of the models.
+    Raises:
+        ImportError: When statsforecast is not installed.
+        ConfigError: When there is no such model.
+    """
+    classes = _classes(models, STATISTICAL_MODELS, "statistical", "statsforecast", "stats")
+    return tuple(StatisticalBaseline(model(season_length=season), season, name) for name, model in classes.items())
+
+
+def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tuple[NeuralBaseline, ...]:
+    """Make the models DLinear and N-HiTS of neuralforecast; a season of 1 is none.
 
     Raises:
         ImportError: When neuralforecast is not installed.
         ConfigError: When there is no such model.
     """
-    _check_names("neural", models, NEURAL_MODELS)
+    classes = _classes(models, NEURAL_MODELS, "neural", "neuralforecast", "neural")
+    return tuple(NeuralBaseline(model, season, name) for name, model in classes.items())
+
+
+def _classes(names: Sequence[str], known: Sequence[str], kind: str, library: str, extra: str) -> dict[str, Any]:
+    """Import the classes of these models from a library."""
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"there is no {kind} baseline {name!r}; there are {', '.join(known)}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from neuralforecast import models as neural
+            importlib.import_module(library)
+            module = importlib.import_module(f"{library}.models")
     except ImportError as error:
-        raise ImportError("the neural baselines need: pip install 'leapts[neural]'") from error
-    return tuple(NeuralBaseline(getattr(neural, name), season, name) for name in models)
+        raise ImportError(f"the {kind} baselines need: pip install 'leapts[{extra}]'") from error
+    return {name: getattr(module, name) for name in names}
 
 
 @contextmanager
-def _own_random_numbers() -> Iterator[None]:
-    """Restore the global random generators afterwards; neuralforecast seeds all of them."""
-    python, arrays = random.getstate(), np.random.get_state()  # noqa: NPY002 - the one that others seed
-    with torch.random.fork_rng(devices=[]):
-        try:
-            yield
-        finally:
-            random.setstate(python)
-            np.random.set_state(arrays)  # noqa: NPY002
-
-
-@contextmanager
-def _silence(*names: str) -> Iterator[None]:  # pragma: no cover (make peers runs it)
-    """Suppress messages below errors from these loggers."""
-    before = {name: logging.getLogger(name).level for name in names}
-    for name in names:
-        logging.getLogger(name).setLevel(logging.ERROR)
+def _silenced_logs() -> Iterator[None]:  # pragma: no cover (make peers runs it)
+    """Suppress messages below errors from the loggers of Lightning."""
+    names = ("lightning_fabric", "pytorch_lightning", "pytorch_lightning.utilities.rank_zero")
+    loggers = {logger: logger.level for logger in map(logging.getLogger, names)}
     try:
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
         yield
     finally:
-        for name, level in before.items():
-            logging.getLogger(name).setLevel(level)
+        for logger, level in loggers.items():
+            logger.setLevel(level)
 
 
-def _check_names(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
-    for name in asked:
-        if name not in known:
-            raise ConfigError(f"there is no {kind} baseline {name!r}; there are {', '.join(known)}")
-
-
-def _check(values: Float64[Tensor, " rows"], offsets: Int64[Tensor, " offsets"], h: int) -> None:
+def _check(values: Values, offsets: Offsets, h: int) -> None:
     if h < 1:
         raise ConfigError(f"h={h}: the horizon must be at least 1")
     if int(offsets[0]) != 0 or int(offsets[-1]) != len(values):
