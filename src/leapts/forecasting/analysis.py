@@ -1,8 +1,8 @@
-"""What drives the leaps: the paper's analyses of schedules, on any data.
+"""How schedules depend on the data: the paper's analyses, on any data.
 
-Windows are put in order of their volatility, in units of each series' deviation: how much the look-back changes from
-step to step, or how far it strays from its mean. The paper does not say which it means; `docs/decisions/analysis.md`
-gives the reason for the first.
+Windows are sorted by the volatility of their look-back, in standard deviations of the series: the standard deviation of
+its changes from step to step, or of its values. The paper does not say which; `docs/decisions/analysis.md` gives the
+reason for the first.
 """
 
 from collections.abc import Sequence
@@ -23,101 +23,72 @@ from leapts.model.scales import SCALE_NAMES
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-Volatility = Literal["changes", "level"]  # the deviation of the look-back's steps, or of its values
+Volatility = Literal["changes", "level"]  # the standard deviation of the changes of the look-back, or of its values
 
 BINS = 4
 MAX_ROWS = 20_000
-_ROWS_AT_A_TIME = 4096
+_BATCH_ROWS = 4096
 
 
 class Lookbacks(NamedTuple):
-    """Look-backs of some windows, as [batch, variates, look-back], and which series each row of them is of."""
+    """Look-backs of some windows."""
 
-    series: Integers
-    values: Tensor
+    series: Integers  # of each row
+    values: Tensor  # [batch, variates, look-back]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TracedWindows:
-    """How each window of the data was forecast; a row is a window of one series.
+    """Schedules of windows; a row is a window of one series."""
 
-    Attributes:
-        series: Which series each row belongs to, an index into `names`.
-        names: The series.
-        volatility: Of each row's look-back.
-        control: Share of the changes of state that the control signal brought about, the mean over a row's leaps.
-        leaps: How many leaps each row took.
-        scales: How many of them were short, mid and long.
-        states: Each row's state after its last leap.
-    """
-
-    series: Integers
-    names: tuple[str | int, ...]
-    volatility: Floats
-    control: Floats
-    leaps: Integers
-    scales: Integers
-    states: Floats
+    series: Integers  # of each row, an index into `names`
+    names: tuple[str | int, ...]  # of the series
+    volatility: Floats  # of the look-back of each row
+    control: Floats  # share of the changes of state due to the control signal, mean over the leaps of a row
+    leaps: Integers  # number of leaps of each row
+    scales: Integers  # number of short, mid and long leaps of each row
+    states: Floats  # state of each row after its last leap
 
 
 @dataclass(frozen=True, kw_only=True)
 class VolatilityBin:
-    """How windows of similar volatility were forecast.
-
-    Attributes:
-        windows: How many.
-        low: The lowest volatility among them.
-        high: The highest.
-        control: Mean share of the changes of state that the control signal brought about.
-        temporal: The same for time.
-        scales: Share of each scale among their leaps.
-        leaps: Leaps a window, the scheduling intensity.
-    """
+    """Schedules of windows with similar volatility."""
 
     windows: int
-    low: float
-    high: float
-    control: float
-    temporal: float
-    scales: dict[str, float]
-    leaps: float
+    low: float  # lowest volatility
+    high: float  # highest volatility
+    control: float  # mean share of the changes of state due to the control signal
+    temporal: float  # the same for time
+    scales: dict[str, float]  # share of each scale among the leaps
+    leaps: float  # leaps per window, the scheduling intensity
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Embedding:
-    """Vectors drawn on a plane, and how well their groups keep apart.
+    """Vectors embedded in a plane, and the separation of their groups."""
 
-    Attributes:
-        points: One for each vector, by t-SNE.
-        groups: The group of each.
-        separation: The silhouette score of the groups among the vectors themselves: 1 apart, 0 mixed, below 0 astray.
-        separation_on_plane: The same among the points.
-    """
-
-    points: Floats
-    groups: tuple[str, ...]
-    separation: float
-    separation_on_plane: float
+    points: Floats  # of each vector, by t-SNE
+    groups: tuple[str, ...]  # of each vector
+    separation: float  # silhouette score of the groups of vectors: 1 apart, 0 mixed, below 0 in the wrong group
+    separation_on_plane: float  # the same for the points
 
 
 def trace_windows(
     model: LeapTS, data: Any, *, max_rows: int = MAX_ROWS, volatility: Volatility = "changes"
 ) -> TracedWindows:
-    """Forecast windows spread evenly over the data, and note how each was made.
+    """Forecast windows spread evenly over the data, and record their schedules.
 
     Args:
         model: A fitted model with a scheduling branch.
         data: A frame, a path, or a panel.
-        max_rows: How many windows to take, counted for each series.
-        volatility: What counts as such.
+        max_rows: Maximum number of windows, counted for each series.
+        volatility: The measure of volatility.
 
     Raises:
         ConfigError: When the model has no scheduling branch.
     """
-    predictor = model.predictor_
-    panel = predictor.require_usable(model.read(data))
-    histories = spread_histories(predictor.sliding_windows(panel), max_rows)
-    return trace_histories(predictor.inference_copy, histories, panel.series, volatility=volatility)
+    histories, names = _histories(model, data, max_rows)
+    return trace_histories(model.predictor_.inference_copy, histories, names, volatility=volatility)
 
 
 def trace_histories(
@@ -127,13 +98,7 @@ def trace_histories(
     *,
     volatility: Volatility = "changes",
 ) -> TracedWindows:
-    """Forecast these histories, and note how each forecast was made.
-
-    Args:
-        network: With a scheduling branch.
-        histories: Standardised, as the network wants them.
-        names: The series.
-        volatility: What counts as such.
+    """Forecast standardized histories, and record their schedules.
 
     Raises:
         ConfigError: When the network has no scheduling branch.
@@ -144,7 +109,7 @@ def trace_histories(
         if trace is None:
             raise ConfigError("this model has no scheduling branch, so there are no leaps to analyse")
         rows = history.flatten(0, 1).double()
-        # A single value does not change, and so varies as little as a constant.
+        # A single value has no changes; its volatility is zero.
         seen = rows.diff(dim=1) if volatility == "changes" and rows.shape[1] > 1 else rows
         spread = _numpy(seen.std(dim=1, correction=0))
         parts.append(_traced(series, spread, trace.arranged(lambda x: x.flatten(0, 1))))
@@ -153,36 +118,34 @@ def trace_histories(
 
 
 def by_volatility(traced: TracedWindows, bins: int = BINS) -> tuple[VolatilityBin, ...]:
-    """Windows in bins of equal count, from the lowest volatility to the highest."""
+    """Summarize windows in bins of equal count, from the lowest volatility to the highest."""
     if not 1 <= bins <= len(traced.volatility):
         raise ConfigError(f"{len(traced.volatility)} windows cannot be put into {bins} bins; ask for fewer")
     order = np.argsort(traced.volatility, kind="stable")
-    return tuple(_summarised(traced, rows) for rows in np.array_split(order, bins))
+    return tuple(_summarize(traced, rows) for rows in np.array_split(order, bins))
 
 
 def overall(traced: TracedWindows) -> VolatilityBin:
-    """All windows as one bin."""
-    return _summarised(traced, np.arange(len(traced.volatility)))
+    """Summarize all windows as one bin."""
+    return _summarize(traced, np.arange(len(traced.volatility)))
 
 
 def representations(model: LeapTS, data: Any, *, max_rows: int = 2000) -> tuple[Floats, tuple[str, ...]]:
-    """The vector a model forecasts each window from, and the series it belongs to.
+    """Return the vector each window is forecast from, and the name of its series.
 
-    That is the state after the last leap or, for a model without a scheduling branch, the encoder's latent vector.
+    It is the state after the last leap; without a scheduling branch, the latent vector of the encoder.
     """
-    predictor = model.predictor_
+    predictor, (histories, names) = model.predictor_, _histories(model, data, max_rows)
     if predictor.config.scheduling.kind != "none":
-        traced = trace_windows(model, data, max_rows=max_rows)
-        return traced.states, tuple(str(traced.names[row]) for row in traced.series)
-    panel = predictor.require_usable(model.read(data))
-    histories = spread_histories(predictor.sliding_windows(panel), max_rows)
-    of = np.concatenate([series for series, _ in histories])
-    return latent_vectors(predictor.model, histories), tuple(str(panel.series[row]) for row in of)
+        vectors = trace_histories(predictor.inference_copy, histories, names).states
+    else:
+        vectors = latent_vectors(predictor.model, histories)
+    return vectors, tuple(str(names[row]) for series, _ in histories for row in series)
 
 
 @torch.inference_mode()
 def latent_vectors(network: LeapTSModel, histories: Sequence[Lookbacks]) -> Floats:
-    """What the encoder makes of each row."""
+    """Return the latent vector of the encoder for each row."""
     vectors = []
     for _, history in histories:
         latent = network.encoder(network.normalization(history.transpose(0, 1)).values)
@@ -191,13 +154,13 @@ def latent_vectors(network: LeapTSModel, histories: Sequence[Lookbacks]) -> Floa
 
 
 def embed(vectors: Floats, groups: Sequence[str], *, perplexity: float = 30.0, seed: int = 0) -> Embedding:
-    """Draw vectors on a plane by t-SNE, and measure how well their groups keep apart.
+    """Embed vectors [rows, size] in a plane by t-SNE, and measure the separation of their groups.
 
     Args:
-        vectors: [rows, size].
-        groups: The group of each row, at least two different ones.
-        perplexity: How many neighbours count; at most a third of the rows.
-        seed: What the drawing depends on.
+        vectors: The vectors.
+        groups: The group of each vector.
+        perplexity: The perplexity of t-SNE; it is lowered to a third of the rows, if they are few.
+        seed: The seed of t-SNE.
 
     Raises:
         DataError: When there are fewer than two groups, or as many as rows.
@@ -215,8 +178,8 @@ def embed(vectors: Floats, groups: Sequence[str], *, perplexity: float = 30.0, s
         raise ImportError("the embedding needs: pip install 'leapts[plot]'") from error
     scale = vectors.std(0)
     even = (vectors - vectors.mean(0)) / np.where(scale > 0, scale, 1.0)
-    neighbours = min(perplexity, max(1.0, len(groups) / 3))
-    points: Floats = TSNE(perplexity=neighbours, init="pca", random_state=seed).fit_transform(even).astype(np.float64)
+    perplexity = min(perplexity, max(1.0, len(groups) / 3))
+    points: Floats = TSNE(perplexity=perplexity, init="pca", random_state=seed).fit_transform(even).astype(np.float64)
     return Embedding(
         points=points,
         groups=tuple(groups),
@@ -226,19 +189,21 @@ def embed(vectors: Floats, groups: Sequence[str], *, perplexity: float = 30.0, s
 
 
 def spread_histories(windows: Windows | AlignedWindows, max_rows: int) -> list[Lookbacks]:
-    """The look-backs of windows spread evenly over all of them, in batches.
-
-    Args:
-        windows: Where from.
-        max_rows: How many, counted for each series.
-    """
+    """Return the look-backs of at most `max_rows` windows, counted for each series and spread evenly, in batches."""
     variates = 1 if isinstance(windows, Windows) else len(windows.matrix)
     count = min(len(windows), max(1, max_rows // variates))
     chosen = torch.linspace(0, len(windows) - 1, count, dtype=torch.float64).round().long()
     return [
         Lookbacks(windows.series_of(index).numpy(), windows.gather(index).history)
-        for index in chosen.split(max(1, _ROWS_AT_A_TIME // variates))
+        for index in chosen.split(max(1, _BATCH_ROWS // variates))
     ]
+
+
+def _histories(model: LeapTS, data: Any, max_rows: int) -> tuple[list[Lookbacks], tuple[str | int, ...]]:
+    """Return look-backs of the data, and the names of its series."""
+    predictor = model.predictor_
+    panel = predictor.require_usable(model.read(data))
+    return spread_histories(predictor.sliding_windows(panel), max_rows), panel.series
 
 
 def _traced(series: Integers, volatility: Floats, trace: ScheduleTrace) -> dict[str, Any]:
@@ -257,7 +222,7 @@ def _traced(series: Integers, volatility: Floats, trace: ScheduleTrace) -> dict[
     }
 
 
-def _summarised(traced: TracedWindows, rows: Integers) -> VolatilityBin:
+def _summarize(traced: TracedWindows, rows: Integers) -> VolatilityBin:
     volatility, scales = traced.volatility[rows], traced.scales[rows].sum(0)
     control = float(traced.control[rows].mean())
     return VolatilityBin(

@@ -20,46 +20,28 @@ from leapts.forecasting.intervals import Level, interval_bounds
 from leapts.forecasting.trace_frame import CUTOFF
 from leapts.training.loop import Progress
 
+_METRICS = ("mae", "rmse", "mase")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelScore:
-    """Errors of one model over all windows and series, each series with the same weight.
+    """Errors of one model over all windows and series, each series with the same weight."""
 
-    Attributes:
-        name: Column of the model.
-        mae: Mean absolute error, in the units of the data.
-        rmse: Root mean squared error, in the units of the data.
-        mase: Mean absolute error, relative to the seasonal naive error in the history.
-        seconds: Time of fitting and forecasting.
-        coverage: For each level, the share of actual values inside the interval; empty without intervals.
-    """
-
-    name: str
-    mae: float
-    rmse: float
-    mase: float
-    seconds: float
-    coverage: dict[Level, float]
+    name: str  # of its column
+    mae: float  # mean absolute error, in the units of the data
+    rmse: float  # root mean squared error, in the units of the data
+    mase: float  # mean absolute error, relative to the seasonal naive error in the history
+    seconds: float  # of fitting and forecasting
+    coverage: dict[Level, float]  # share of actual values inside the interval of each level; empty without intervals
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Forecasts and errors of a comparison.
+    """Forecasts and errors of a comparison."""
 
-    Attributes:
-        frame: The frame of `LeapTS.cross_validation`, with a column for each further model.
-        scores: LeapTS first, then its coarse forecast alone, then the baselines in the order given.
-        without_scale: Number of series without MASE, whose history never changes from season to season.
-    """
-
-    frame: Any
-    scores: tuple[ModelScore, ...]
-    without_scale: int
-
-
-def coarse_name(alias: str) -> str:
-    """Name of the column of the coarse forecast alone."""
-    return f"{alias} (coarse)"
+    frame: Any  # of `LeapTS.cross_validation`, with a column for each further model
+    scores: tuple[ModelScore, ...]  # of LeapTS, of its coarse forecast alone, and of the baselines in the order given
+    without_scale: int  # number of series without MASE, whose history never changes from season to season
 
 
 def compare(
@@ -92,7 +74,8 @@ def compare(
         on_fit: Called with each LeapTS that was fitted.
     """
     h, panel = model.fit_config().h, panel.without_lookahead()
-    _require_distinct(model, panel, baselines, level)
+    coarse = f"{model.alias} (coarse)"
+    _require_distinct(model, panel, [coarse, *(baseline.name for baseline in baselines)], level)
     fits: list[LeapTS] = []
 
     def keep(fitted: LeapTS) -> None:
@@ -107,7 +90,7 @@ def compare(
     seconds = {model.alias: time.perf_counter() - started}
     frame = nw.from_native(result, eager_only=True)
     ends = list(steps_after_cutoffs(h, n_windows, step_size or h))
-    for name, forecast in _others(fits, panel, baselines, ends, h, model.alias):
+    for name, forecast in _others(fits, panel, baselines, ends, h, coarse):
         started = time.perf_counter()
         try:
             parts = list(forecast)
@@ -121,24 +104,24 @@ def compare(
     return _scored(frame, panel, seconds, season, coverage_reached(result, level, model.alias, panel.style.target_col))
 
 
-def _require_distinct(model: LeapTS, panel: Panel, baselines: Sequence[Baseline], level: Sequence[Level]) -> None:
+def _require_distinct(model: LeapTS, panel: Panel, compared: Sequence[str], level: Sequence[Level]) -> None:
     style = panel.style
-    names = [style.id_col, style.time_col, style.target_col, CUTOFF, model.alias, coarse_name(model.alias)]
+    names = [style.id_col, style.time_col, style.target_col, CUTOFF, model.alias]
     names += [bound.column for bound in interval_bounds(level, model.alias)]
-    for baseline in baselines:
-        if baseline.name in names:
-            raise ConfigError(f"the baseline {baseline.name!r} has the name of another column; rename one of them")
-        names.append(baseline.name)
+    for name in compared:
+        if name in names:
+            raise ConfigError(f"the baseline {name!r} has the name of another column; rename one of them")
+        names.append(name)
 
 
 def _others(
-    fits: Sequence[LeapTS], panel: Panel, baselines: Sequence[Baseline], ends: Sequence[int], h: int, alias: str
+    fits: Sequence[LeapTS], panel: Panel, baselines: Sequence[Baseline], ends: Sequence[int], h: int, coarse: str
 ) -> Iterator[tuple[str, Iterator[torch.Tensor]]]:
-    """Give name and forecasts from each cutoff of the coarse forecast and of every baseline."""
+    """Yield the names of the coarse forecast and of every baseline, with their forecasts from each cutoff."""
     fitted = [one.predictor_ for one in fits]
     if fitted[0].config.scheduling.kind != "none":
 
-        def coarse() -> Iterator[torch.Tensor]:
+        def coarse_forecasts() -> Iterator[torch.Tensor]:
             for number, back in enumerate(ends):
                 own = fitted[number] if len(fitted) > 1 else fitted[0]
                 windows = own.windows(panel.slice(-back - own.config.input_size, -back))
@@ -146,7 +129,7 @@ def _others(
                 if forecast.coarse is not None:
                     yield forecast.coarse
 
-        yield coarse_name(alias), coarse()
+        yield coarse, coarse_forecasts()
     for baseline in baselines:
         # Histories are cut for one baseline at a time: all of them would be many times the data.
         histories = (panel.head(-back) for back in ends)
@@ -161,7 +144,7 @@ def _scored(
     scored = evaluate(
         frame.to_native(),
         list(seconds),
-        metrics=("mae", "rmse", "mase"),
+        metrics=_METRICS,
         train=panel_frame(panel),
         season=season,
         id_col=style.id_col,
@@ -172,11 +155,9 @@ def _scored(
     scores = tuple(
         ModelScore(
             name=name,
-            mae=overall["mae"][name],
-            rmse=overall["rmse"][name],
-            mase=overall["mase"][name],
             seconds=spent,
-            coverage=coverage if number == 0 else {},
+            coverage={} if number else coverage,
+            **{metric: overall[metric][name] for metric in _METRICS},
         )
         for number, (name, spent) in enumerate(seconds.items())
     )

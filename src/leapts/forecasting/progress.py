@@ -10,7 +10,7 @@ from leapts.training.loop import Progress, TrainingStep
 
 @contextmanager
 def progress_bar(progress: Progress | Literal["auto"] | None) -> Iterator[Progress | None]:
-    """Show a bar for `"auto"` where a person watches: in a terminal or a notebook, not in a pipe or a job."""
+    """Show a bar for `"auto"` in a terminal or a notebook, but not in a pipe or a job."""
     if progress != "auto":
         yield progress
     elif (shell := _notebook()) is not None:
@@ -24,10 +24,10 @@ def progress_bar(progress: Progress | Literal["auto"] | None) -> Iterator[Progre
 
 
 def _notebook() -> Any:
-    """IPython's display module inside a notebook; None elsewhere."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return None if type(shell).__name__ != "ZMQInteractiveShell" else sys.modules["IPython"].display
+    """Return the display module of IPython inside a notebook; None elsewhere."""
+    ipython: Any = sys.modules.get("IPython")
+    in_notebook = ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
+    return ipython.display if in_notebook else None
 
 
 def _text(step: TrainingStep) -> str:
@@ -37,7 +37,7 @@ def _text(step: TrainingStep) -> str:
 
 @contextmanager
 def _notebook_line(display: Any) -> Iterator[Progress]:
-    """One line of text that is replaced every hundredth of the training, and removed at its end."""
+    """Show one line of text, which is updated a hundred times during training and removed at its end."""
     handle = display.display(display.HTML(""), display_id=True)
 
     def show(step: TrainingStep) -> None:

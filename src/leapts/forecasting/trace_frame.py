@@ -1,4 +1,4 @@
-"""The trace: one row for each leap, as a frame of whatever kind is wanted."""
+"""The trace of a forecast as a frame: one row for each leap."""
 
 from typing import Any, get_args
 
@@ -20,29 +20,20 @@ CUTOFF = "cutoff"  # column of the last timestamp before a forecast
 class Trace:
     """The leaps behind a forecast.
 
-    It can be asked what a frame of the kind that came in can be asked (`trace["scale"]`, `len(trace)`,
-    `trace.columns`, ...), and `to_frame` gives that frame, or one of another kind.
+    It behaves like a frame of the kind of the data (`trace["scale"]`, `len(trace)`, `trace.columns`, ...); `to_frame`
+    returns that frame, or one of another kind.
     """
 
     def __init__(self, frame: Any, kind: FrameKind) -> None:
-        """Wraps the frame.
-
-        Args:
-            frame: One row for each leap.
-            kind: Which kind of frame it is.
-        """
         self._frame = frame
         self._kind = kind
 
     def to_frame(self, kind: FrameKind | None = None) -> Any:
-        """The rows as a frame.
-
-        Args:
-            kind: `pandas`, `polars` or `pyarrow`; the kind that came in if left out.
+        """Convert to a `pandas`, `polars` or `pyarrow` frame; by default of the kind of the data.
 
         Raises:
             ConfigError: When there is no such kind.
-            ImportError: When polars is asked for and not installed.
+            ImportError: When polars is not installed.
         """
         if kind not in (None, *get_args(FrameKind)):
             raise ConfigError(f"there is no kind {kind!r} of frame; choose one of {', '.join(get_args(FrameKind))}")
@@ -57,13 +48,13 @@ class Trace:
         return self._frame[key]
 
     def __getattr__(self, name: str) -> Any:
-        # Only names that are not found here come by. Names of Python's own must not, or copying would never end.
+        # A copy starts without `_frame`, so that looking up a private name would recurse.
         if name.startswith("_"):
             raise AttributeError(f"a trace has no attribute {name!r}")
         return getattr(self._frame, name)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """So that whatever reads Arrow's stream, `polars.DataFrame(trace)` or `pyarrow.table(trace)`, takes a trace."""
+        """Export an Arrow stream, for `polars.DataFrame(trace)` or `pyarrow.table(trace)`."""
         table: pa.Table = self.to_frame("pyarrow")
         return table.__arrow_c_stream__(requested_schema)
 
@@ -71,12 +62,12 @@ class Trace:
         return repr(self._frame)
 
     def _repr_html_(self) -> str | None:
-        shown: str | None = self._frame._repr_html_() if hasattr(self._frame, "_repr_html_") else None
-        return shown
+        show = getattr(self._frame, "_repr_html_", lambda: None)
+        return show()  # type: ignore[no-any-return]
 
 
 def leaps_of(trace: Any) -> nw.DataFrame[Any]:
-    """The rows of a trace, or of a frame made from one, to read."""
+    """Return the rows of a trace, or of a frame made from one."""
     return nw.from_native(trace.to_frame() if isinstance(trace, Trace) else trace, eager_only=True)
 
 
@@ -100,7 +91,7 @@ def trace_frame(panel: Panel, trace: ScheduleTrace) -> Trace:
 
 
 def leap_columns(trace: ScheduleTrace) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:
-    """For each leap of a trace the row it belongs to, and the columns that describe it."""
+    """Return the row of each leap in a trace, and the columns that describe the leaps."""
     taken = trace.taken
     row, leap = (index.numpy() for index in taken.nonzero(as_tuple=True))
     start, length = trace.start[taken].numpy(), trace.length[taken].numpy()
