@@ -19,7 +19,6 @@ from leapts.forecasting import LeapTS
 from leapts.forecasting.forecast import Forecast
 from leapts.forecasting.intervals import Level
 from leapts.forecasting.predictor import Predictor
-from leapts.model.network import GatedFusion
 from leapts.model.scales import SCALE_NAMES
 
 Floats = npt.NDArray[np.float64]
@@ -82,12 +81,6 @@ class ReportContents:
         """Return the result of the fit."""
         return self.model.predictor_
 
-    @property
-    def gate(self) -> float | None:
-        """Return the weight of the scheduling branch, or None without one."""
-        fusion = self.fitted.model.fusion
-        return fusion.gate.item() if isinstance(fusion, GatedFusion) else None
-
     def actual(self, cutoff: Cutoff) -> Floats:
         """Return the actual values after a cutoff, [its series, known steps], at most `h` steps."""
         known = min(cutoff.after, self.fitted.config.h)
@@ -102,11 +95,9 @@ class ReportContents:
         return last[:, None].repeat(self.fitted.config.h, axis=1)
 
     def absolute_errors(self, cutoff: Cutoff, forecast: Tensor | Floats | None = None) -> Floats:
-        """Return absolute errors in standard deviations of each series, [its series, known steps].
+        """Return absolute errors of a forecast, by default the model's, in standard deviations of each series.
 
-        Args:
-            cutoff: The cutoff.
-            forecast: The forecast to score, [its series, h]; by default the model's.
+        The forecast is [its series, h], the result [its series, known steps].
         """
         values, actual = _array(cutoff.forecast.values if forecast is None else forecast), self.actual(cutoff)
         errors: Floats = np.abs(values[:, : actual.shape[1]] - actual) / _array(cutoff.forecast.scale)[:, None]
@@ -169,6 +160,9 @@ def collect(
     taken = _forecast_cutoffs(fitted, source, names, [*complete, 0])
     shown = min(max(fitted.config.input_size, 2 * h), 4 * h)
     used, groups = np.unique(fitted.scaling(panel)[1].numpy(), return_inverse=True)
+    widths: dict[Level, Floats] = {}
+    if (scores := fitted.scores) is not None:
+        widths = {one: _array(scores.half_widths(one))[used] for one in sorted(level) if scores.allow(one)}
     return ReportContents(
         model=model,
         panel=panel.tail(shown + taken[0].after),
@@ -177,16 +171,12 @@ def collect(
         held_out=int({one.option: one.value for one in model.auto_config_}.get("val_size", model.val_size or 0)),
         left_out=len(every) - len(panel),
         groups=groups,
-        widths=_widths(fitted, level, used),
+        widths=widths,
     )
 
 
 def measure_errors(contents: ReportContents) -> Errors | None:
-    """Measure errors on new windows, or else on held-out ones, or else on training windows.
-
-    Returns:
-        None when no window is complete.
-    """
+    """Measure errors on new windows, or else on held-out or training windows; None if no window is complete."""
     cutoffs = [cutoff for cutoff in contents.cutoffs if cutoff.after >= contents.fitted.config.h]
     kinds = [contents.kind_of(row, cutoff.after) for cutoff in cutoffs for row in cutoff.rows.tolist()]
     kind: Kind | None = next((kind for kind in get_args(Kind) if kind in kinds), None)
@@ -215,8 +205,7 @@ def measure_schedules(contents: ReportContents) -> Schedules | None:
     """Count the leaps of all forecasts; None for a model without a scheduling branch."""
     leaps_of, steps_of, forecasts_with, shares = Counter[str](), Counter[str](), Counter[int](), []
     for cutoff in contents.cutoffs:
-        trace = cutoff.forecast.trace
-        if trace is None:
+        if (trace := cutoff.forecast.trace) is None:
             return None
         taken = trace.taken
         for scale, length in zip(trace.scale[taken].tolist(), trace.length[taken].tolist(), strict=True):
@@ -272,12 +261,6 @@ def _unseen(fitted: Predictor, panel: Panel) -> Integers:
             both, first = np.stack([last[row], fit_end[place]]), np.repeat(panel.first[row], 2)
             unseen[row] = -np.diff(positions_of(both, first, panel.freq, panel.timezone))[0]
     return unseen
-
-
-def _widths(fitted: Predictor, level: Sequence[Level], groups: Integers) -> dict[Level, Floats]:
-    if (scores := fitted.scores) is None:
-        return {}
-    return {one: _array(scores.half_widths(one))[groups] for one in sorted(level) if scores.allow(one)}
 
 
 def _array(values: object) -> Floats:

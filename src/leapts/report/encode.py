@@ -7,6 +7,8 @@ of thousands of forecasts opens at once.
 
 import json
 import math
+from collections.abc import Iterable
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -41,25 +43,23 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 def encoded(contents: ReportContents) -> dict[str, Any]:
     """Encode everything a page shows as plain values."""
-    fitted, panel = contents.fitted, contents.panel
-    clocks: list[list[int]] = []
+    fitted, panel, fusion = contents.fitted, contents.panel, contents.fitted.model.fusion
+    records, clocks = _series(contents)
     return {
         "version": __version__,
-        "h": contents.fitted.config.h,
+        "h": fitted.config.h,
         "lookback": fitted.config.input_size,
         "freq": str(panel.freq),
         "dates": panel.first.dtype.kind == "M",
         "scales": list(SCALE_NAMES),
         "longest": _longest(contents),
-        "gate": None if contents.gate is None else round(contents.gate, 4),
+        "gate": round(fusion.gate.item(), 4) if isinstance(fusion, GatedFusion) else None,
         "levels": list(contents.widths),
-        "widths": [
-            [[_short(width) for width in group] for group in widths.tolist()] for widths in contents.widths.values()
-        ],
+        "widths": [[_shorts(group, 5) for group in widths] for widths in contents.widths.values()],
         "heldOut": contents.held_out,
         "leftOut": contents.left_out,
         "afters": [cutoff.after for cutoff in contents.cutoffs],
-        "series": _series(contents, clocks),
+        "series": records,
         "clocks": clocks,
         "model": _model(contents),
     }
@@ -97,9 +97,6 @@ def timeline(trace: Any) -> dict[str, Any]:
     """Convert a trace to Chrome's trace format, for ui.perfetto.dev or chrome://tracing.
 
     Each cutoff is a process, each series a track, each leap a slice. Both viewers read the file locally.
-
-    Args:
-        trace: The trace returned by `LeapTS.predict`, or a frame of it.
     """
     rows = leaps_of(trace)
     id_col = rows.columns[0]
@@ -107,9 +104,8 @@ def timeline(trace: Any) -> dict[str, Any]:
     names, slices = list[dict[str, Any]](), list[dict[str, Any]]()
     for row in rows.iter_rows(named=True):
         if row["cutoff"] not in cutoffs:
-            cutoffs[row["cutoff"]] = len(cutoffs) + 1
-            names.append(_label("process_name", f"cutoff {row['cutoff']}", cutoffs[row["cutoff"]], 0))
-        process = cutoffs[row["cutoff"]]
+            names.append(_label("process_name", f"cutoff {row['cutoff']}", len(cutoffs) + 1, 0))
+        process = cutoffs.setdefault(row["cutoff"], len(cutoffs) + 1)
         track = series.setdefault(row[id_col], len(series) + 1)
         if row["leap"] == 0:
             names.append(_label("thread_name", str(row[id_col]), process, track))
@@ -158,19 +154,19 @@ class _Grid:
         return " ".join(map(str, np.rint(values / self.unit).astype(np.int64).tolist()))
 
 
-def _series(contents: ReportContents, clocks: list[list[int]]) -> list[dict[str, Any]]:
+def _series(contents: ReportContents) -> tuple[list[dict[str, Any]], list[tuple[int, ...]]]:
+    """Encode the series with their forecasts, and the clocks they share."""
     panel = contents.panel
     starts, values = panel.offsets.numpy(), panel.values.double().numpy()
     timestamps = _wall_clock(panel.timestamps(), panel.timezone)
     ahead = _wall_clock(panel.future_timestamps(contents.fitted.config.h), panel.timezone)
     spreads = contents.fitted.scaling(panel)[0].std.tolist()
-    known_clocks: dict[tuple[int, ...], int] = {}
+    clocks: dict[tuple[int, ...], int] = {}
     grids, records = [], []
     for row, name in enumerate(panel.series):
         part = slice(starts[row], starts[row + 1])
         clock = _clock(np.concatenate([timestamps[part], ahead[row]]))
-        grid = _Grid(values[part], spreads[row])
-        grids.append(grid)
+        grids.append(grid := _Grid(values[part], spreads[row]))
         unseen = int(contents.unseen[row])
         records.append(
             {
@@ -178,16 +174,15 @@ def _series(contents: ReportContents, clocks: list[list[int]]) -> list[dict[str,
                 "digits": grid.digits,
                 "middle": grid.middle,
                 "values": grid.row(values[part]),
-                "clock": known_clocks.setdefault(clock, len(known_clocks)),
+                "clock": clocks.setdefault(clock, len(clocks)),
                 "unseen": None if unseen == NEVER_SEEN else unseen,
                 "group": int(contents.groups[row]),
                 **{field: [None] * len(contents.cutoffs) for field in ("scale", "final", "coarse", "leaps", "error")},
             }
         )
-    clocks.extend(list(clock) for clock in known_clocks)
     for number, cutoff in enumerate(contents.cutoffs):
         _add_forecasts(records, grids, contents, cutoff, number)
-    return records
+    return records, list(clocks)
 
 
 def _add_forecasts(
@@ -213,13 +208,12 @@ def _add_forecasts(
 def _leaps(trace: ScheduleTrace) -> list[str]:
     """Encode leaps: length, scale, probabilities in thousandths, control and temporal contribution."""
     offset = len(SCALE_NAMES) - len(trace.scale_names)
-    absent = [0] * offset
     chances = np.rint(trace.probabilities.numpy() * 1000).astype(np.int64).tolist()
     columns = [values.tolist() for values in (trace.length, trace.scale, trace.control, trace.temporal)]
     rows = []
     for count, *values in zip(trace.leaps.tolist(), chances, *columns, strict=True):
         leaps = [
-            (length, scale + offset, *absent, *chance, _short(control, 4), _short(temporal, 4))
+            (length, scale + offset, *[0] * offset, *chance, _short(control, 4), _short(temporal, 4))
             for chance, length, scale, control, temporal in zip(*values, strict=True)
         ]
         rows.append(";".join(" ".join(map(str, leap)) for leap in leaps[:count]))
@@ -251,21 +245,19 @@ def _model(contents: ReportContents) -> dict[str, Any]:
             ["batch size", str(fitted.training.batch_size)],
             ["seed", str(fitted.training.random_seed)],
         ],
-        "errors": None
-        if errors is None
-        else {
+        "errors": errors
+        and {
             "kind": errors.kind,
             "windows": errors.windows,
-            "final": [_short(value, 4) for value in errors.final],
-            "coarse": [_short(value, 4) for value in errors.coarse],
-            "naive": [_short(value, 4) for value in errors.naive],
-            "coverage": [[_short(value, 4) for value in errors.coverage[level]] for level in contents.widths],
+            "final": _shorts(errors.final),
+            "coarse": _shorts(errors.coarse),
+            "naive": _shorts(errors.naive),
+            "coverage": [_shorts(errors.coverage[level]) for level in contents.widths],
         },
-        "schedules": None
-        if schedules is None
-        else {
-            "leaps": [schedules.leaps_of[name] for name in SCALE_NAMES],
-            "steps": [schedules.steps_of[name] for name in SCALE_NAMES],
+        "schedules": schedules
+        and {
+            "leaps": list(schedules.leaps_of.values()),
+            "steps": list(schedules.steps_of.values()),
             "counts": list(schedules.forecasts_with.items()),
             "control": _short(schedules.control, 4),
         },
@@ -274,11 +266,8 @@ def _model(contents: ReportContents) -> dict[str, Any]:
 
 def _clock(timestamps: Integers) -> tuple[int, ...]:
     """Encode timestamps as the first one and runs of equal gaps: gap, count, gap, count ..."""
-    gaps = np.diff(timestamps)
-    starts = np.flatnonzero(np.diff(gaps, prepend=gaps[0] - 1)) if len(gaps) else np.empty(0, dtype=np.int64)
-    lengths = np.diff(starts, append=len(gaps))
-    runs = np.stack([gaps[starts], lengths], axis=1) if len(gaps) else np.empty((0, 2), dtype=np.int64)
-    return (int(timestamps[0]), *runs.ravel().tolist())
+    runs = [(gap, len(list(run))) for gap, run in groupby(np.diff(timestamps).tolist())]
+    return (int(timestamps[0]), *chain.from_iterable(runs))
 
 
 def _wall_clock(timestamps: Timestamps, timezone: str | None) -> Integers:
@@ -292,3 +281,7 @@ def _short(value: float, digits: int = 5) -> float | int:
     """Round to `digits` significant digits; whole numbers become integers."""
     rounded = float(f"{value:.{digits}g}")
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+
+
+def _shorts(values: Iterable[float], digits: int = 4) -> list[float | int]:
+    return [_short(value, digits) for value in values]

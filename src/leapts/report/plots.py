@@ -3,11 +3,11 @@
 Each `plot_` function draws on the axes it is given, or on new ones, and returns them.
 """
 
+import importlib
 import io
 import re
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ SCALE_COLORS = {"short": "#E69F00", "mid": "#009E73", "long": "#0072B2"}
 GROUP_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 INK, HISTORY_COLOR, MUTED, LIGHT = "#1a1a1a", "#80868b", "#5f6368", "#c3c9cf"
 MAX_TITLE = 60  # characters
-_INTERVAL = re.compile(r"-(lo|hi)-([0-9.]+)$")
+_LOWER = re.compile(r"-lo-([0-9.]+)$")
 
 
 def plot_forecast(
@@ -65,10 +65,9 @@ def plot_forecast(
     ahead, leaps = _rows_of(forecast, series, "the forecast"), _rows_of(trace, series, "the trace")
     past = _rows_of(history, series, "the history")
     past = past.sort(past.columns[1]).tail(shown or 2 * len(ahead))
-    timestamps, values = _columns(ahead, 1, 2)
-    past_timestamps, past_values = _columns(past, 1, 2)
+    (timestamps, values), (past_timestamps, past_values) = _points(ahead), _points(past)
     ax.plot(past_timestamps, past_values, color=HISTORY_COLOR, linewidth=1.3, label="history")
-    _draw_intervals(ax, timestamps, _intervals_of(ahead))
+    _draw_intervals(ax, timestamps, ahead)
     edges = np.concatenate([past_timestamps[-1:], timestamps])
     labeled = set()
     for leap in leaps.iter_rows(named=True):
@@ -82,10 +81,11 @@ def plot_forecast(
         ax.plot(timestamps[piece], values[piece], color=color, linewidth=2.2, marker=marker, label=label)
         labeled.add(leap["scale"])
     if actual is not None:
-        ax.plot(
-            *_columns(_rows_of(actual, series, "the actual values"), 1, 2), color=INK, linewidth=1.2, label="actual"
-        )
-    _short_dates(ax)
+        ax.plot(*_points(_rows_of(actual, series, "the actual values")), color=INK, linewidth=1.2, label="actual")
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    if isinstance(locator := ax.xaxis.get_major_locator(), AutoDateLocator):
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     title = printable(series)
     ax.set_title(title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…", parse_math=False)
     ax.set_ylabel(printable(past.columns[2]), parse_math=False)
@@ -135,12 +135,9 @@ def plot_trace(trace: Any, *, ax: "Axes | None" = None) -> "Axes":
 
 
 def plot_states(trace: ScheduleTrace, row: int = 0, *, ax: "Axes | None" = None) -> "Axes":
-    """Plot the latent state of one forecast before and after each leap, as a heat map.
+    """Plot the latent state of the forecast in a row before and after each leap, as a heat map.
 
-    Args:
-        trace: A trace with states: `model.predictor_.predict(windows, "states").trace`.
-        row: The row of the forecast in the trace.
-        ax: The axes to draw on.
+    The trace needs states: `model.predictor_.predict(windows, "states").trace`.
 
     Raises:
         ConfigError: When the trace was recorded without states.
@@ -151,10 +148,8 @@ def plot_states(trace: ScheduleTrace, row: int = 0, *, ax: "Axes | None" = None)
     states = trace.states[row, : int(trace.leaps[row]) + 1].T.numpy()
     size = float(np.abs(states).max()) or 1.0
     image = ax.imshow(states, aspect="auto", cmap="RdBu_r", vmin=-size, vmax=size, interpolation="nearest")
-    lengths = trace.length[row].tolist()
-    ax.set_xticks(
-        range(states.shape[1]), labels=["start", *(f"+{length}" for length in lengths[: states.shape[1] - 1])]
-    )
+    lengths = trace.length[row, : states.shape[1] - 1].tolist()
+    ax.set_xticks(range(states.shape[1]), labels=["start", *(f"+{length}" for length in lengths)])
     ax.set_xlabel("after each leap")
     ax.set_ylabel("dimension of the state")
     ax.figure.colorbar(image, ax=ax)
@@ -214,25 +209,18 @@ def plot_training(report: TrainingReport, *, ax: "Axes | None" = None) -> "Axes"
 
 def new_figure(panels: int, *, width: float = 4.2) -> "Figure":
     """Create a figure with `panels` axes side by side, without opening a window."""
-    with _needs_matplotlib():
-        from matplotlib.figure import Figure
-    figure = Figure(figsize=(width * panels, 3.6), layout="constrained")
+    figure: Figure = _matplotlib("figure").Figure(figsize=(width * panels, 3.6), layout="constrained")
     figure.subplots(1, panels)
     return figure
 
 
 def _axes(ax: "Axes | None") -> "Axes":
-    if ax is not None:
-        return ax
-    with _needs_matplotlib():
-        from matplotlib import pyplot
-    return pyplot.subplots(layout="constrained")[1]
+    return ax if ax is not None else _matplotlib("pyplot").subplots(layout="constrained")[1]
 
 
-@contextmanager
-def _needs_matplotlib() -> Iterator[None]:
+def _matplotlib(module: str) -> Any:
     try:
-        yield
+        return importlib.import_module(f"matplotlib.{module}")
     except ImportError as error:
         raise ImportError("plots need: pip install 'leapts[plot]'") from error
 
@@ -247,26 +235,24 @@ def _rows_of(frame: Any, series: str | int, what: str) -> nw.DataFrame[Any]:
     return rows
 
 
-def _intervals_of(forecast: nw.DataFrame[Any]) -> list[tuple[str, list[float], list[float]]]:
-    """Find the intervals of a forecast: level, lower and upper bounds, widest first."""
-    bounds: dict[str, dict[str, list[float]]] = {}
-    for column in forecast.columns[3:]:
-        if found := _INTERVAL.search(column):
-            bounds.setdefault(found[2], {})[found[1]] = forecast.get_column(column).to_list()
-    levels = sorted((level for level, sides in bounds.items() if len(sides) == 2), key=float, reverse=True)
-    return [(level, bounds[level]["lo"], bounds[level]["hi"]) for level in levels]
-
-
-def _draw_intervals(ax: "Axes", timestamps: Any, intervals: list[tuple[str, list[float], list[float]]]) -> None:
-    for level, lower, upper in intervals:
+def _draw_intervals(ax: "Axes", timestamps: Any, forecast: nw.DataFrame[Any]) -> None:
+    """Draw the intervals of a forecast, the widest first."""
+    lower = {found[1]: column for column in forecast.columns[3:] if (found := _LOWER.search(column))}
+    for level in sorted(lower, key=float, reverse=True):
+        bounds = [lower[level], f"{lower[level].removesuffix(f'-lo-{level}')}-hi-{level}"]
+        if bounds[1] not in forecast.columns:
+            continue
+        sides = [forecast.get_column(column).to_list() for column in bounds]
+        style: dict[str, Any] = {"color": INK, "alpha": 0.12, "label": f"{level} % interval"}
         if len(timestamps) > 1:
-            ax.fill_between(timestamps, lower, upper, color=INK, alpha=0.12, linewidth=0, label=f"{level} % interval")
+            ax.fill_between(timestamps, *sides, linewidth=0, **style)
         else:  # there is no area between a point and itself
-            ax.vlines(timestamps, lower, upper, color=INK, alpha=0.12, linewidth=12, label=f"{level} % interval")
+            ax.vlines(timestamps, *sides, linewidth=12, **style)
 
 
-def _columns(rows: nw.DataFrame[Any], *places: int) -> tuple[Any, ...]:
-    return tuple(rows.get_column(rows.columns[place]).to_numpy() for place in places)
+def _points(rows: nw.DataFrame[Any]) -> list[Any]:
+    """Return the timestamps and values of a long frame."""
+    return [rows.get_column(column).to_numpy() for column in rows.columns[1:3]]
 
 
 def _stacked_bars(
@@ -285,15 +271,6 @@ def _by_volatility(ax: "Axes", bins: Sequence[VolatilityBin]) -> "Axes":
     ax.set_xticks(range(len(bins)), labels=[f"{one.low:.2g}\nto {one.high:.2g}" for one in bins])
     ax.set_xlabel("volatility of the look-back")
     return _plain(ax)
-
-
-def _short_dates(ax: "Axes") -> None:
-    """Shorten the labels of an axis of dates."""
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    locator = ax.xaxis.get_major_locator()
-    if isinstance(locator, AutoDateLocator):
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 
 
 def _plain(ax: "Axes") -> "Axes":

@@ -6,7 +6,8 @@ Names and values are embedded as JSON and shown as text, so that they can never 
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -14,8 +15,7 @@ from typing import Any
 
 from leapts.files import write_file
 from leapts.forecasting import LeapTS
-from leapts.forecasting.intervals import Level
-from leapts.report.collect import LEVELS, MAX_SERIES, ReportContents, collect
+from leapts.report.collect import ReportContents, collect
 from leapts.report.encode import encoded, to_script_json
 
 _FOLDER = files("leapts.report.page")
@@ -28,29 +28,11 @@ def write_report(
     path: str | Path,
     *,
     title: str = "LeapTS report",
-    cutoffs: int | None = None,
-    step_size: int | None = None,
-    series: Sequence[str | int] | None = None,
-    max_series: int = MAX_SERIES,
-    level: Sequence[Level] = LEVELS,
-    most_series: int | None = None,
+    **options: Any,
 ) -> Path:
-    """Forecast from several cutoffs and write the report.
-
-    The options are those of `collect`; `most_series` is the old name of `max_series`.
-    """
-    contents = collect(
-        model,
-        data,
-        cutoffs=cutoffs,
-        step_size=step_size,
-        series=series,
-        max_series=max_series,
-        level=level,
-        most_series=most_series,
-    )
+    """Forecast from several cutoffs and write the report; the other options are those of `collect`."""
     target = Path(path)
-    write_file(target, report_html(contents, title=title).encode())
+    write_file(target, report_html(collect(model, data, **options), title=title).encode())
     return target
 
 
@@ -61,7 +43,6 @@ def report_html(contents: ReportContents, *, title: str = "LeapTS report") -> st
         f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    page = (_FOLDER / "report.html").read_text(encoding="utf-8")
     values = {
         "policy": policy,
         "title": escape(title.encode("utf-8", "backslashreplace").decode()),
@@ -69,7 +50,7 @@ def report_html(contents: ReportContents, *, title: str = "LeapTS report") -> st
         "script": script,
         "data": to_script_json(encoded(contents)),
     }
-    return filled(page, values)
+    return filled((_FOLDER / "report.html").read_text(encoding="utf-8"), values)
 
 
 def viewer_style() -> str:
@@ -85,12 +66,7 @@ def viewer_script() -> str:
 
 def filled(page: str, values: Mapping[str, str]) -> str:
     """Fill a template in one pass, so that inserted text is never read as a placeholder."""
-    head, *pieces = page.split("{{")
-    parts = [head]
-    for piece in pieces:
-        name, rest = piece.split("}}", 1)
-        parts += [values[name], rest]
-    return "".join(parts)
+    return re.sub(r"{{(.*?)}}", lambda found: values[found[1]], page)
 
 
 def digest(text: str) -> str:
