@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
 from leapts.data.frequency import positions_of
@@ -19,6 +18,7 @@ from leapts.forecasting import LeapTS
 from leapts.forecasting.forecast import Forecast
 from leapts.forecasting.intervals import Level
 from leapts.forecasting.predictor import Predictor
+from leapts.model import ScheduleTrace
 from leapts.model.scales import SCALE_NAMES
 
 Floats = npt.NDArray[np.float64]
@@ -203,21 +203,17 @@ def measure_errors(contents: ReportContents) -> Errors | None:
 
 def measure_schedules(contents: ReportContents) -> Schedules | None:
     """Count the leaps of all forecasts; None for a model without a scheduling branch."""
-    leaps_of, steps_of, forecasts_with, shares = Counter[str](), Counter[str](), Counter[int](), []
-    for cutoff in contents.cutoffs:
-        if (trace := cutoff.forecast.trace) is None:
-            return None
-        taken = trace.taken
-        for scale, length in zip(trace.scale[taken].tolist(), trace.length[taken].tolist(), strict=True):
-            leaps_of[trace.scale_names[scale]] += 1
-            steps_of[trace.scale_names[scale]] += length
-        forecasts_with.update(trace.leaps.tolist())
-        shares.append(trace.control_share[taken])
+    traces = [cutoff.forecast.trace for cutoff in contents.cutoffs if cutoff.forecast.trace is not None]
+    if not traces:
+        return None
+    trace = ScheduleTrace.joined(traces)
+    names = np.array(trace.scale_names)[trace.scale[trace.taken].numpy()]
+    lengths, counts = trace.length[trace.taken].numpy(), Counter(trace.leaps.tolist())
     return Schedules(
-        leaps_of={name: leaps_of[name] for name in SCALE_NAMES},
-        steps_of={name: steps_of[name] for name in SCALE_NAMES},
-        forecasts_with={count: forecasts_with[count] for count in range(1, max(forecasts_with) + 1)},
-        control=float(torch.cat(shares).double().mean()),
+        leaps_of={name: int((names == name).sum()) for name in SCALE_NAMES},
+        steps_of={name: int(lengths[names == name].sum()) for name in SCALE_NAMES},
+        forecasts_with={count: counts[count] for count in range(1, max(counts) + 1)},
+        control=float(trace.control_share[trace.taken].double().mean()),
     )
 
 

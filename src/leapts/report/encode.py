@@ -44,6 +44,7 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 def encoded(contents: ReportContents) -> dict[str, Any]:
     """Encode everything a page shows as plain values."""
     fitted, panel, fusion = contents.fitted, contents.panel, contents.fitted.model.fusion
+    longest = list(fusion.rollout.scheduler.grid.longest) if isinstance(fusion, GatedFusion) else []
     records, clocks = _series(contents)
     return {
         "version": __version__,
@@ -52,7 +53,8 @@ def encoded(contents: ReportContents) -> dict[str, Any]:
         "freq": str(panel.freq),
         "dates": panel.first.dtype.kind == "M",
         "scales": list(SCALE_NAMES),
-        "longest": _longest(contents),
+        # The maximum length of a leap of each scale; the last leap allowed may be longer.
+        "longest": [fitted.config.h] * (len(SCALE_NAMES) - len(longest)) + longest,
         "gate": round(fusion.gate.item(), 4) if isinstance(fusion, GatedFusion) else None,
         "levels": list(contents.widths),
         "widths": [[_shorts(group, 5) for group in widths] for widths in contents.widths.values()],
@@ -77,10 +79,7 @@ def to_script_json(value: Any) -> str:
 def write_trace(trace: Any, path: str | Path, *, escape_formulas: bool = False) -> Path:
     """Write a trace as CSV or Parquet, or as a timeline if the name ends in `.json`.
 
-    Args:
-        trace: The trace returned by `LeapTS.predict`.
-        path: The file.
-        escape_formulas: As in `leapts.data.frames.csv_bytes`.
+    `escape_formulas` is as in `leapts.data.frames.csv_bytes`.
 
     Raises:
         DataError: When the name has another suffix, or the folder does not exist.
@@ -127,13 +126,6 @@ def timeline(trace: Any) -> dict[str, Any]:
 
 def _label(kind: str, name: str, process: int, track: int) -> dict[str, Any]:
     return {"name": kind, "ph": "M", "pid": process, "tid": track, "args": {"name": name}}
-
-
-def _longest(contents: ReportContents) -> list[int]:
-    """Return the maximum length of a leap of each scale; the last leap allowed may be longer."""
-    fusion, h = contents.fitted.model.fusion, contents.fitted.config.h
-    longest = list(fusion.rollout.scheduler.grid.longest) if isinstance(fusion, GatedFusion) else []
-    return [h] * (len(SCALE_NAMES) - len(longest)) + longest
 
 
 class _Grid:

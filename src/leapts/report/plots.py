@@ -117,10 +117,10 @@ def plot_trace(trace: Any, *, ax: "Axes | None" = None) -> "Axes":
     ax = _axes(ax)
     rows = leaps_of(trace)
     id_col = rows.columns[0]
-    cutoffs = {row["cutoff"] for row in rows.iter_rows(named=True)}
+    one_cutoff = rows.get_column("cutoff").n_unique() == 1
     lanes: dict[str, int] = {}
     for row in rows.iter_rows(named=True):
-        name = str(row[id_col]) if len(cutoffs) == 1 else f"{row[id_col]}, {row['cutoff']}"
+        name = str(row[id_col]) if one_cutoff else f"{row[id_col]}, {row['cutoff']}"
         lane = lanes.setdefault(name, len(lanes))
         ax.broken_barh(
             [(row["start"], row["length"])], (lane - 0.4, 0.8), facecolors=SCALE_COLORS[row["scale"]], edgecolor="white"
@@ -159,13 +159,13 @@ def plot_states(trace: ScheduleTrace, row: int = 0, *, ax: "Axes | None" = None)
 def plot_scales(bins: Sequence[VolatilityBin], *, ax: "Axes | None" = None) -> "Axes":
     """Plot the share of each scale among the leaps, by volatility."""
     shares = {name: [one.scales[name] for one in bins] for name in SCALE_NAMES}
-    return _stacked_bars(_axes(ax), bins, shares, SCALE_COLORS, "share of leaps")
+    return _stacked_bars(_axes(ax), bins, shares, "share of leaps")
 
 
 def plot_contributions(bins: Sequence[VolatilityBin], *, ax: "Axes | None" = None) -> "Axes":
     """Plot the control and temporal shares of changes of state, by volatility."""
     shares = {"control": [one.control for one in bins], "temporal": [1 - one.control for one in bins]}
-    return _stacked_bars(_axes(ax), bins, shares, {"control": INK, "temporal": LIGHT}, "share of changes of state")
+    return _stacked_bars(_axes(ax), bins, shares, "share of changes of state")
 
 
 def plot_intensity(bins: Sequence[VolatilityBin], *, ax: "Axes | None" = None) -> "Axes":
@@ -255,9 +255,8 @@ def _points(rows: nw.DataFrame[Any]) -> list[Any]:
     return [rows.get_column(column).to_numpy() for column in rows.columns[1:3]]
 
 
-def _stacked_bars(
-    ax: "Axes", bins: Sequence[VolatilityBin], shares: dict[str, list[float]], colors: dict[str, str], label: str
-) -> "Axes":
+def _stacked_bars(ax: "Axes", bins: Sequence[VolatilityBin], shares: dict[str, list[float]], label: str) -> "Axes":
+    colors = {**SCALE_COLORS, "control": INK, "temporal": LIGHT}
     base = np.zeros(len(bins))
     for name, heights in shares.items():
         ax.bar(range(len(bins)), heights, bottom=base, color=colors[name], label=name)

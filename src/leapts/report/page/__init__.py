@@ -22,14 +22,7 @@ _FOLDER = files("leapts.report.page")
 _SCRIPTS = ("data.js", "drawing.js", "chart.js", "lanes.js", "model.js", "app.js")
 
 
-def write_report(
-    model: LeapTS,
-    data: Any,
-    path: str | Path,
-    *,
-    title: str = "LeapTS report",
-    **options: Any,
-) -> Path:
+def write_report(model: LeapTS, data: Any, path: str | Path, *, title: str = "LeapTS report", **options: Any) -> Path:
     """Forecast from several cutoffs and write the report; the other options are those of `collect`."""
     target = Path(path)
     write_file(target, report_html(collect(model, data, **options), title=title).encode())
@@ -39,29 +32,29 @@ def write_report(
 def report_html(contents: ReportContents, *, title: str = "LeapTS report") -> str:
     """Return the report as HTML."""
     style, script = viewer_style(), viewer_script()
-    policy = (
-        f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
     values = {
-        "policy": policy,
+        "policy": f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'",
         "title": escape(title.encode("utf-8", "backslashreplace").decode()),
         "style": style,
         "script": script,
         "data": to_script_json(encoded(contents)),
     }
-    return filled((_FOLDER / "report.html").read_text(encoding="utf-8"), values)
+    return filled(_text("report.html"), values)
 
 
 def viewer_style() -> str:
     """Return the style sheet of reports."""
-    return (_FOLDER / "report.css").read_text(encoding="utf-8")
+    return _text("report.css")
 
 
 def viewer_script() -> str:
     """Return the script of reports."""
-    parts = [(_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS]
-    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+    return '"use strict";\n(() => {\n' + "\n".join(map(_text, _SCRIPTS)) + "})();\n"
+
+
+def _text(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
 
 
 def filled(page: str, values: Mapping[str, str]) -> str:
