@@ -30,8 +30,7 @@ except ImportError as error:
 
 
 _ROUNDING = 1e-6  # relative, in single precision
-_SIZES = {"hidden_size", "encoder_layers", "head_layers", "control_size", "summary_size"}
-_SIZES |= {"mask_sharpness", "temporal_clip"}
+_MODEL_OPTIONS = ModelConfig.model_fields.keys() - {"h", "input_size"}
 
 
 class LeapTS(BaseModel):
@@ -55,19 +54,10 @@ class LeapTS(BaseModel):
         mask_sharpness: Sharpness of the ends of a segment.
         temporal_clip: Minimum and maximum duration of a leap, as a share of the horizon.
         loss: A loss of neuralforecast, for points, quantiles or distributions; by default MAE.
-        valid_loss: The validation loss; by default the loss.
-        max_steps: Number of training steps.
-        learning_rate: The initial learning rate.
-        num_lr_decays: How many times it is halved.
-        val_check_steps: Steps between validation checks.
-        batch_size: Series in a training step.
-        valid_batch_size: Series in a batch of validation or prediction; by default as in training.
-        windows_batch_size: Windows in a training step.
-        inference_windows_batch_size: Windows in a batch of validation or prediction.
-        start_padding_enabled: Whether to pad series shorter than a window with zeros.
-        scaler_type: How neuralforecast standardizes each window.
         options: Other options of every neuralforecast model (`early_stop_patience_steps`, `random_seed`, `alias`,
             ...) and of Lightning's trainer.
+
+    The arguments from `valid_loss` on are those of every neuralforecast model.
     """
 
     EXOGENOUS_FUTR = False
@@ -105,29 +95,14 @@ class LeapTS(BaseModel):
         scaler_type: str = "standard",
         **options: Any,
     ) -> None:
-        sizes: dict[str, Any] = {name: value for name, value in locals().items() if name in _SIZES}
         # The parent class stores the arguments as hyperparameters, so the default must be set first.
         loss = MAE() if loss is None else loss
-        super().__init__(
-            h=h,
-            input_size=input_size,
-            loss=loss,
-            valid_loss=valid_loss,
-            max_steps=max_steps,
-            learning_rate=learning_rate,
-            num_lr_decays=num_lr_decays,
-            val_check_steps=val_check_steps,
-            batch_size=batch_size,
-            valid_batch_size=valid_batch_size,
-            windows_batch_size=windows_batch_size,
-            inference_windows_batch_size=inference_windows_batch_size,
-            start_padding_enabled=start_padding_enabled,
-            scaler_type=scaler_type,
-            **options,
-        )
-        parts = {"scheduling": _by_kind(scheduling), "state": _by_kind(state)}
-        kept = "none" if self.loss.is_distribution_output else normalization
-        config = ModelConfig(h=h, input_size=self.input_size, normalization=kept, **parts, **sizes)
+        given: dict[str, Any] = {k: v for k, v in locals().items() if k not in ("self", "options", "__class__")}
+        model = {name: given.pop(name) for name in _MODEL_OPTIONS & given.keys()}
+        super().__init__(**given, **options)
+        model |= {name: {"kind": model[name]} for name in ("scheduling", "state") if isinstance(model[name], str)}
+        model["normalization"] = "none" if self.loss.is_distribution_output else normalization
+        config = ModelConfig(h=h, input_size=self.input_size, **model)
         # Darts sets no seed; the model then uses the seed of torch.
         seed = torch.initial_seed() if self.random_seed is None else self.random_seed
         self.network = build_model(config, seed=seed, outputs_per_step=self.loss.outputsize_multiplier).float()
@@ -225,10 +200,6 @@ class LeapTS(BaseModel):
         row, columns = leap_columns(trace)
         names = pd.Series(list(series)).take(row // windows).reset_index(drop=True)
         return pd.DataFrame({"unique_id": names, "window": row % windows, **columns})
-
-
-def _by_kind(part: Any) -> Any:
-    return {"kind": part} if isinstance(part, str) else part
 
 
 MODEL_FILENAME_DICT["leapts"] = LeapTS

@@ -38,7 +38,7 @@ class LeapTSForecaster(BaseForecaster):
     Intervals and quantiles are split-conformal, from windows held out of training (`val_size`). If the series are too
     short for that, training windows are used, which makes intervals too narrow; `intervals_from_` says which. If there
     are too few windows for a level, the interval is that of a normal distribution with the spread of their errors, and
-    at least as wide as the largest error.
+    at least as wide as the largest error. After the fit, `forecaster_` is the `leapts.LeapTS`.
 
     Args:
         input_size: The look-back, in steps.
@@ -50,10 +50,6 @@ class LeapTSForecaster(BaseForecaster):
         random_seed: The seed of the fit.
         model: Other options of the model, see `leapts.config.ModelConfig`.
         training: Other options of the training, see `leapts.config.TrainingConfig`.
-
-    Attributes:
-        forecaster_: The fitted `leapts.LeapTS`.
-        intervals_from_: The windows that calibrate intervals: `held-out windows` or `training windows`.
 
     Examples:
         >>> from leapts.integrations.sktime import LeapTSForecaster
@@ -90,33 +86,17 @@ class LeapTSForecaster(BaseForecaster):
         model: Mapping[str, Any] | None = None,
         training: Mapping[str, Any] | None = None,
     ) -> None:
-        self.input_size = input_size
-        self.val_size = val_size
-        self.max_steps = max_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.update_steps = update_steps
-        self.random_seed = random_seed
-        self.model = model
-        self.training = training
+        # sktime requires an attribute for each parameter, with the value as it was given.
+        vars(self).update({name: value for name, value in locals().items() if name not in ("self", "__class__")})
         super().__init__()
 
     def _fit(self, y: pd.DataFrame, X: Any, fh: ForecastingHorizon) -> "LeapTSForecaster":  # noqa: ARG002, N803
         instances = _instances(y)
         if fh.is_relative:
             _refuse_timestamps_without_frequency(instances)
-        self.forecaster_ = LeapTS(
-            max(int(_steps(fh, part).max()) for _, part in instances),
-            self.input_size,
-            pad_short=True,
-            val_size=self.val_size,
-            max_steps=self.max_steps,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            random_seed=self.random_seed,
-            model=self.model,
-            training=self.training,
-        )
+        options = {name: value for name, value in self.get_params(deep=False).items() if name != "update_steps"}
+        h = max(int(_steps(fh, part).max()) for _, part in instances)
+        self.forecaster_ = LeapTS(h, pad_short=True, **options)
         panel = _panel(instances)
         self.forecaster_.fit(panel)
         self.intervals_from_ = "held-out windows"
@@ -135,12 +115,10 @@ class LeapTSForecaster(BaseForecaster):
         return self
 
     def _predict(self, fh: ForecastingHorizon, X: Any) -> pd.DataFrame:  # noqa: ARG002, N803
-        forecast = self._forecast()
-        return self._framed(fh, self._history.columns, forecast.values[:, None].numpy())
+        return self._framed(fh, self._history.columns, self._forecast().values[:, None].numpy())
 
     def _predict_quantiles(self, fh: ForecastingHorizon, X: Any, alpha: Sequence[float]) -> pd.DataFrame:  # noqa: ARG002, N803
-        fitted, forecast = self.forecaster_.predictor_, self._forecast()
-        groups, scores = forecast.groups, fitted.scores
+        forecast, scores = self._forecast(), self.forecaster_.predictor_.scores
         assert scores is not None  # set by the fit
 
         def quantile(alpha: float) -> Tensor:
@@ -148,7 +126,7 @@ class LeapTSForecaster(BaseForecaster):
             (bound,) = quantile_bounds([round(alpha, 12)])
             if not bound.level:
                 return forecast.values
-            reach = _half_widths(scores, bound.level).index_select(0, groups)
+            reach = _half_widths(scores, bound.level).index_select(0, forecast.groups)
             return forecast.values + bound.side * reach * forecast.scale[:, None]
 
         columns = pd.MultiIndex.from_product([self._get_varnames(), alpha])
@@ -208,7 +186,10 @@ def _panel(instances: Instances) -> Panel:
     for _, part in instances[1:]:
         times = times.union(part.index)
     for key, part in instances:
-        _refuse_gaps(key, part.index)
+        steps = np.diff(part.index.asi8) if isinstance(part.index, pd.PeriodIndex) else np.ones(1)
+        if (steps != 1).any():  # an integer index is read as consecutive steps
+            before = part.index[int(np.argmax(steps != 1))]
+            raise DataError(f"{_named(key)} has no value for {before + 1}; add it, for example with an Imputer")
     starts = [times.get_loc(part.index[0]) for _, part in instances]
     columns = instances[0][1].columns
     values = [part.to_numpy(dtype=np.float64).T.reshape(-1) for _, part in instances]
@@ -233,14 +214,6 @@ def _refuse_timestamps_without_frequency(instances: Instances) -> None:
             )
 
 
-def _refuse_gaps(key: Any, index: pd.Index) -> None:
-    """Refuse missing periods; an integer index is read as consecutive steps."""
-    if not isinstance(index, pd.PeriodIndex) or bool((np.diff(index.asi8) == 1).all()):
-        return
-    before = index[int(np.argmax(np.diff(index.asi8) != 1))]
-    raise DataError(f"{_named(key)} has no value for {before + 1}; add it, for example with an Imputer")
-
-
 def _named(key: Any) -> str:
     return f"instance {key!r}" if key != () else "the series"
 
@@ -248,9 +221,8 @@ def _named(key: Any) -> str:
 def _cutoff(part: pd.DataFrame) -> pd.Index:
     """Return the last timestamp as an index with its frequency."""
     index = part.index
-    if isinstance(index, pd.DatetimeIndex) and index.freq is None and len(index) > 2:
-        freq = pd.infer_freq(index)
-        index = index if freq is None else pd.DatetimeIndex(index, freq=freq)
+    if isinstance(index, pd.DatetimeIndex) and index.freq is None:
+        index = pd.DatetimeIndex(index, freq="infer")
     return index[-1:]
 
 

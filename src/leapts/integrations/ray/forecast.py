@@ -35,7 +35,7 @@ Columns = tuple[str, str, str]
 
 _ROWS_PER_PARTITION = 1_000_000  # a partition has to fit in memory
 _MAX_ROWS_OF_A_FILE = 2_000_000  # larger files are split into partitions
-_PARTITION = "__partition__"
+_PARTITION, _FILE = "__partition__", "__file__"
 _CPUS_PER_ACTOR = 0.01
 
 
@@ -84,20 +84,12 @@ def forecast_dataset(
         described = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
         destination = Destination.of(out, [described, partitions, *job])
         destination.parts.mkdir(exist_ok=True)
-        work = _by_file if by_file else _by_exchange
-        written = work(files, columns, partitions, _Writer(forecast, destination), _actors(min(present, partitions)))
+        actor = _Actor(forecast, destination, columns)
+        written = _written(files, by_file, partitions, actor, min(present, partitions))
         parts = written.iter_batches(batch_format="pyarrow", batch_size=None)
         done = pa.concat_tables(_without_problems(iter(parts)))
     destination.finish()
     return Done(len(set(done["partition"].to_pylist())), int(np.sum(done["rows"].to_numpy())), exchanged=not by_file)
-
-
-def _actors(number: int) -> dict[str, Any]:
-    """Return the options of `number` actors, spread over all machines.
-
-    Actors reserve almost no processor: otherwise, after the loss of a machine, none would be left to read the data.
-    """
-    return {"concurrency": number, "num_cpus": _CPUS_PER_ACTOR, "scheduling_strategy": "SPREAD"}
 
 
 def processors() -> int:
@@ -111,7 +103,9 @@ def connected(address: str | None = None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    _quieten()
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    for name in ("ray.data", "ray"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics unless the user turns them on
     alone: dict[str, Any] = {} if address else {"include_dashboard": False, "num_cpus": max(2, os.cpu_count() or 1)}
     with nullcontext() if address else _bind_to_loopback():
@@ -142,68 +136,45 @@ def _bind_to_loopback() -> Iterator[None]:
         ray_constants.ENABLE_RAY_CLUSTER = before
 
 
-def _by_file(
-    files: Sequence[Path], columns: Columns, partitions: int, writer: "_Writer", actors: dict[str, Any]
-) -> "ray.data.Dataset":
-    """Forecast file by file: each file is a partition."""
-    rows = [{_PARTITION: number, "file": str(path)} for number, path in enumerate(files)]
-    table = ray.data.from_items(rows, override_num_blocks=partitions)
-    return table.map_batches(
-        _FileActor, fn_constructor_args=(writer, columns), batch_format="pyarrow", batch_size=1, **actors
-    )
-
-
-def _by_exchange(
-    files: Sequence[Path], columns: Columns, partitions: int, writer: "_Writer", actors: dict[str, Any]
-) -> "ray.data.Dataset":
-    """Group the rows of each series in one partition, and forecast the partitions."""
-    table = ray.data.read_parquet([str(path) for path in files], columns=list(columns))
-    spread = table.map_batches(
-        _numbered, fn_args=(columns[0], partitions), batch_format="pyarrow", batch_size=None
-    ).groupby(_PARTITION, num_partitions=partitions)
-    return spread.map_groups(_PartitionActor, fn_constructor_args=(writer,), batch_format="pyarrow", **actors)
-
-
 @dataclass(frozen=True)
-class _Writer:
-    """Forecast a partition and write it, unless its file exists."""
+class _Actor:
+    """Forecast partitions and write them, unless their files exist."""
 
     forecast: Forecast
     destination: Destination
+    columns: Columns
 
-    def __call__(self, number: int, content: Callable[[], pa.Table]) -> pa.Table:
+    def __call__(self, table: pa.Table) -> pa.Table:
         """Return a summary; errors are part of it, because Ray would wrap an exception in its own."""
+        number: int = table[_PARTITION][0].as_py()
         file, kind, problem = self.destination.part(number), "", ""
         try:
             if not file.exists():
-                self.destination.write(number, self.forecast(content()))
+                if _FILE in table.column_names:
+                    content = pa.parquet.ParquetFile(table[_FILE][0].as_py()).read(columns=list(self.columns))
+                else:
+                    content = table.drop_columns([_PARTITION])
+                self.destination.write(number, self.forecast(content))
             rows = pa.parquet.read_metadata(file).num_rows
         except LeapTSError as error:
             rows, kind, problem = 0, type(error).__name__, str(error)
         return pa.table({"partition": [number], "rows": [rows], "kind": [kind], "problem": [problem]})
 
 
-class _PartitionActor:
-    """Forecast the partitions of an actor."""
-
-    def __init__(self, writer: _Writer) -> None:
-        self.writer = writer
-
-    def __call__(self, table: pa.Table) -> pa.Table:
-        return self.writer(table[_PARTITION][0].as_py(), lambda: table.drop_columns([_PARTITION]))
-
-
-class _FileActor:
-    """Forecast the files of an actor."""
-
-    def __init__(self, writer: _Writer, columns: Columns) -> None:
-        self.writer, self.columns = writer, columns
-
-    def __call__(self, one: pa.Table) -> pa.Table:
-        path = Path(one["file"][0].as_py())
-        return self.writer(
-            one[_PARTITION][0].as_py(), lambda: pa.parquet.ParquetFile(path).read(columns=list(self.columns))
-        )
+def _written(files: Sequence[Path], by_file: bool, partitions: int, actor: _Actor, number: int) -> "ray.data.Dataset":
+    """Forecast file by file, or group the rows of each series in one partition first."""
+    # Actors reserve almost no processor: otherwise, after the loss of a machine, none would be left to read the data.
+    options: dict[str, Any] = {"concurrency": number, "num_cpus": _CPUS_PER_ACTOR, "scheduling_strategy": "SPREAD"}
+    options |= {"fn_constructor_args": (actor.forecast, actor.destination, actor.columns), "batch_format": "pyarrow"}
+    if by_file:
+        rows = [{_PARTITION: index, _FILE: str(path)} for index, path in enumerate(files)]
+        table = ray.data.from_items(rows, override_num_blocks=partitions)
+        return table.map_batches(_Actor, batch_size=1, **options)
+    table = ray.data.read_parquet([str(path) for path in files], columns=list(actor.columns))
+    numbered = table.map_batches(
+        _numbered, fn_args=(actor.columns[0], partitions), batch_format="pyarrow", batch_size=None
+    )
+    return numbered.groupby(_PARTITION, num_partitions=partitions).map_groups(_Actor, **options)
 
 
 def _numbered(table: pa.Table, id_col: str, partitions: int) -> pa.Table:
@@ -219,10 +190,3 @@ def _without_problems(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
             if kind:
                 raise getattr(errors, kind)(problem)
         yield part
-
-
-def _quieten() -> None:
-    """Turn off the logs and progress bars of Ray."""
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    for name in ("ray.data", "ray"):
-        logging.getLogger(name).setLevel(logging.ERROR)

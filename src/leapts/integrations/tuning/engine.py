@@ -45,13 +45,7 @@ class _PrunedError(Exception):
 
 
 def fit_once(candidate: Candidate, panel: Panel, progress: Progress | None = None) -> Outcome:
-    """Fit one candidate.
-
-    Args:
-        candidate: The candidate.
-        panel: The training data.
-        progress: Called after every training step.
-    """
+    """Fit one candidate; `progress` is called after every training step."""
     checks: list[float] = []
 
     def watch(step: TrainingStep) -> None:

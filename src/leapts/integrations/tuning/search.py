@@ -8,7 +8,7 @@ with one trial at a time, a resumed search equals one that was never stopped.
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -102,7 +102,10 @@ def tune(
         raise ConfigError(f"trials={trials}: the number of trials must be at least 1")
     panel = model.read(df)
     space = Space.of(model, panel)
-    with _quiet(optuna), _storage(optuna, study) as storage:
+    with ExitStack() as stack:
+        stack.callback(optuna.logging.set_verbosity, optuna.logging.get_verbosity())
+        optuna.logging.set_verbosity(optuna.logging.ERROR)  # no message for every trial
+        storage = stack.enter_context(_storage(optuna, study))
         search = _Search(optuna, _opened(optuna, storage, study, space), space)
         search.run(engine or LocalEngine(progress), panel, trials, on_trial)
         finished = search.finished()
@@ -115,30 +118,12 @@ def tune(
         )
 
 
-class _Running:
-    """An unfinished trial."""
-
-    def __init__(self, trial: Any) -> None:
-        self.trial = trial
-        self.checks = 0
-
-    def record(self, error: float) -> None:
-        """Record the error of the next validation check."""
-        self.trial.report(error, self.checks)
-        self.checks += 1
-
-    def should_prune(self, error: float) -> bool:
-        """Record an error, and say whether most other trials were better at this check."""
-        self.record(error)
-        return bool(self.trial.should_prune())
-
-
 class _Search:
     """A study and its unfinished trials."""
 
     def __init__(self, optuna: Any, study: Any, space: Space) -> None:
         self.optuna, self.study, self.space = optuna, study, space
-        self.running: dict[int, _Running] = {}
+        self.running: dict[int, Any] = {}
 
     def run(self, engine: Engine, panel: Panel, trials: int, on_trial: Callable[[int], None] | None) -> None:
         """Run trials until `trials` are finished; an interruption marks unfinished ones as failed."""
@@ -168,31 +153,30 @@ class _Search:
             if begun == 0:
                 self.study.enqueue_trial(self.space.defaults, skip_if_exists=False)
             trial = self.study.ask()
-            running = self.running[trial.number] = _Running(trial)
-            yield Candidate(trial.number, self.space.forecaster(self.space.proposal(trial)), running.should_prune)
+            self.running[trial.number] = trial
+            options = self.space.proposal(trial)
+            yield Candidate(trial.number, self.space.forecaster(options), partial(self._should_prune, trial))
+
+    def _checks(self, trial: Any) -> int:
+        """Count the validation checks that were reported for a trial."""
+        return len(self.study.get_trials(deepcopy=False)[trial.number].intermediate_values)
+
+    def _should_prune(self, trial: Any, error: float) -> bool:
+        """Report the error of a validation check, and say whether most other trials were better at this check."""
+        trial.report(error, self._checks(trial))
+        return bool(trial.should_prune())
 
     def _end(self, outcome: Outcome) -> None:
-        running = self.running[outcome.number]
-        for error in outcome.checks[running.checks :]:
-            running.record(error)
+        trial = self.running[outcome.number]
+        for error in outcome.checks[self._checks(trial) :]:
+            trial.report(error, self._checks(trial))
         if outcome.diverged:
-            running.trial.set_user_attr(_DIVERGED, True)
+            trial.set_user_attr(_DIVERGED, True)
         if outcome.validation is None:
             self.study.tell(outcome.number, state=self.optuna.trial.TrialState.PRUNED)
         else:
             self.study.tell(outcome.number, outcome.validation)
         del self.running[outcome.number]
-
-
-@contextmanager
-def _quiet(optuna: Any) -> Iterator[None]:
-    """Turn off the messages of Optuna for every trial."""
-    level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(level)
 
 
 @contextmanager

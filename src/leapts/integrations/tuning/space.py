@@ -13,17 +13,13 @@ from leapts.forecasting.auto_config import FitPlan, plan_fit
 if TYPE_CHECKING:
     import optuna
 
-_LEARNING_RATES = (3e-4, 1e-2)
-_HIDDEN_SIZES = (16, 32, 64, 128)
-_MAX_LEAPS = (2, 3, 4, 6)
-
 
 @dataclass(frozen=True)
 class Space:
     """Options to search, with the values of each."""
 
     model: LeapTS
-    choices: dict[str, tuple[Any, ...]]
+    choices: dict[str, tuple[Any, ...]]  # of the learning rate, the bounds
     defaults: dict[str, Any]  # the auto config
     fingerprint: str
 
@@ -35,36 +31,28 @@ class Space:
             ConfigError: When all options are given, or no steps can be held out for validation.
         """
         config = model.fit_config()
-        given = config.model
-        picked = plan_fit(panel, config)
-        if picked.val_size == 0:
+        given, plan = config.model, plan_fit(panel, config)
+        if plan.val_size == 0:
             raise ConfigError(
                 f"val_size=0: tuning needs held-out steps; use longer series, or val_size= of at least {model.h}"
             )
-        defaults = {
-            "input_size": picked.model.input_size,
-            "hidden_size": picked.model.hidden_size,
-            "normalization": picked.model.normalization,
-            "mixing": picked.model.mixing.kind,
-            "max_leaps": getattr(picked.model.scheduling, "max_leaps", None),
-            "learning_rate": picked.training.learning_rate,
-        }
-        choices: dict[str, tuple[Any, ...]] = {
-            "input_size": _lookbacks(picked, panel, model.h),
-            "hidden_size": _HIDDEN_SIZES,
-            "normalization": ("mean", "last", "none"),
-            "mixing": ("none", "mlp") if len(panel) > 1 and panel.is_aligned else ("none",),
-            "max_leaps": _MAX_LEAPS,
-            "learning_rate": _LEARNING_RATES,
+        network = plan.model
+        table: dict[str, tuple[Any, tuple[Any, ...]]] = {  # the default of each option, and its values
+            "input_size": (network.input_size, _lookbacks(plan, panel, model.h)),
+            "hidden_size": (network.hidden_size, (16, 32, 64, 128)),
+            "normalization": (network.normalization, ("mean", "last", "none")),
+            "mixing": (network.mixing.kind, ("none", "mlp") if len(panel) > 1 and panel.is_aligned else ("none",)),
+            "max_leaps": (getattr(network.scheduling, "max_leaps", None), (2, 3, 4, 6)),
+            "learning_rate": (plan.training.learning_rate, (3e-4, 1e-2)),
         }
         fixed = set(given) | ({"max_leaps"} if "scheduling" in given else set())
         fixed |= {"mixing"} if {"series_embedding", "n_series", "state"} & set(given) else set()
         fixed |= {name for name in ("input_size", "learning_rate") if getattr(model, name) is not None}
         fixed |= {"learning_rate"} & set(model.training or {})
-        choices = {name: values for name, values in choices.items() if name not in fixed and len(values) > 1}
+        choices = {name: values for name, (_, values) in table.items() if name not in fixed and len(values) > 1}
         if not choices:
             raise ConfigError("all options are given, so there is nothing to search; leave some of them out")
-        return cls(model, choices, {name: defaults[name] for name in choices}, _fingerprint(model, panel, choices))
+        return cls(model, choices, {name: table[name][0] for name in choices}, _fingerprint(model, panel, choices))
 
     def proposal(self, trial: "optuna.Trial") -> dict[str, Any]:
         """Propose a value for each option."""
@@ -88,10 +76,10 @@ class Space:
         return LeapTS(**params)
 
 
-def _lookbacks(picked: FitPlan, panel: Panel, h: int) -> tuple[int, ...]:
+def _lookbacks(plan: FitPlan, panel: Panel, h: int) -> tuple[int, ...]:
     """Return half to four times the default look-back, as far as the shortest series allows."""
-    usual = picked.model.input_size
-    room = (int(panel.lengths.min()) - picked.val_size - h) // 2
+    usual = plan.model.input_size
+    room = (int(panel.lengths.min()) - plan.val_size - h) // 2
     return tuple(size for size in (max(1, usual // 2), usual, 2 * usual, 4 * usual) if size <= max(room, usual))
 
 
