@@ -39,25 +39,19 @@ class LeapTS(BaseModel):
     neuralforecast standardizes windows as `scaler_type` says; LeapTS then normalizes them as `normalization` says. With
     a distribution loss the window is not normalized again, because neuralforecast scales the distribution back itself.
 
+    The arguments up to `temporal_clip` are those of `leapts.config.ModelConfig`, the others those of every
+    neuralforecast model.
+
     Args:
         h: The horizon, in steps.
         input_size: The look-back, in steps.
-        hidden_size: Width of the network.
-        encoder_layers: Layers of the encoder.
-        head_layers: Layers of the segment heads.
         normalization: `mean` or `last` subtracts the mean or the last value of a window and divides by its standard
             deviation; `shift` subtracts the last value only; `none` changes nothing.
-        scheduling: The scheduler, by its kind or with its options; see `leapts.config.ModelConfig`.
-        state: The state cell, likewise.
-        control_size: Size of the control signal.
-        summary_size: Size of the summary of a segment.
-        mask_sharpness: Sharpness of the ends of a segment.
-        temporal_clip: Minimum and maximum duration of a leap, as a share of the horizon.
+        scheduling: The scheduler, by its kind or with its options.
+        state: The state cell, by its kind or with its options.
         loss: A loss of neuralforecast, for points, quantiles or distributions; by default MAE.
-        options: Other options of every neuralforecast model (`early_stop_patience_steps`, `random_seed`, `alias`,
-            ...) and of Lightning's trainer.
-
-    The arguments from `valid_loss` on are those of every neuralforecast model.
+        options: Further options of neuralforecast (`early_stop_patience_steps`, `random_seed`, `alias`, ...) and of
+            Lightning's trainer.
     """
 
     EXOGENOUS_FUTR = False

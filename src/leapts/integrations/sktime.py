@@ -40,16 +40,8 @@ class LeapTSForecaster(BaseForecaster):
     are too few windows for a level, the interval is that of a normal distribution with the spread of their errors, and
     at least as wide as the largest error. After the fit, `forecaster_` is the `leapts.LeapTS`.
 
-    Args:
-        input_size: The look-back, in steps.
-        val_size: Steps at the end of every series that are held out for validation and for calibrating intervals.
-        max_steps: Number of training steps.
-        batch_size: Windows in a training step.
-        learning_rate: The initial learning rate.
-        update_steps: Training steps of an update; by default a fifth of those of the fit.
-        random_seed: The seed of the fit.
-        model: Other options of the model, see `leapts.config.ModelConfig`.
-        training: Other options of the training, see `leapts.config.TrainingConfig`.
+    The options are those of `leapts.LeapTS`; `update_steps` is the number of training steps of an update, by default a
+    fifth of those of the fit.
 
     Examples:
         >>> from leapts.integrations.sktime import LeapTSForecaster

@@ -7,7 +7,7 @@ with one trial at a time, a resumed search equals one that was never stopped.
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -106,10 +106,10 @@ def tune(
         stack.callback(optuna.logging.set_verbosity, optuna.logging.get_verbosity())
         optuna.logging.set_verbosity(optuna.logging.ERROR)  # no message for every trial
         storage = stack.enter_context(_storage(optuna, study))
-        search = _Search(optuna, _opened(optuna, storage, study, space), space)
+        search = _Search(optuna, storage, study, space)
         search.run(engine or LocalEngine(progress), panel, trials, on_trial)
         finished = search.finished()
-        if not any(trial.state is optuna.trial.TrialState.COMPLETE for trial in finished):
+        if not any(trial.state is search.states.COMPLETE for trial in finished):
             raise TrainingError("all trials diverged; check the data for extreme values, or allow more trials")
         return Tuned(
             best=space.forecaster(search.study.best_trial.params),
@@ -119,10 +119,19 @@ def tune(
 
 
 class _Search:
-    """A study and its unfinished trials."""
+    """A study, new or loaded from its file, and its unfinished trials."""
 
-    def __init__(self, optuna: Any, study: Any, space: Space) -> None:
-        self.optuna, self.study, self.space = optuna, study, space
+    def __init__(self, optuna: Any, storage: Any, path: str | Path | None, space: Space) -> None:
+        self.optuna, self.states, self.space = optuna, optuna.trial.TrialState, space
+        pruner = optuna.pruners.MedianPruner(_TRIALS_BEFORE_PRUNING, _CHECKS_BEFORE_PRUNING)
+        self.study = optuna.create_study(study_name=_STUDY, storage=storage, pruner=pruner, load_if_exists=True)
+        if self.study.user_attrs.get(_FINGERPRINT, space.fingerprint) != space.fingerprint:
+            raise ConfigError(
+                f"{path}: the study was made with other data or options; choose another file, or remove it"
+            )
+        self.study.set_user_attr(_FINGERPRINT, space.fingerprint)
+        # Trials whose process was killed.
+        self._fail(trial.number for trial in self.study.get_trials(deepcopy=False, states=[self.states.RUNNING]))
         self.running: dict[int, Any] = {}
 
     def run(self, engine: Engine, panel: Panel, trials: int, on_trial: Callable[[int], None] | None) -> None:
@@ -133,15 +142,16 @@ class _Search:
                 for outcome in outcomes:
                     self._end(outcome)
         except BaseException:
-            for number in self.running:
-                self.study.tell(number, state=self.optuna.trial.TrialState.FAIL)
+            self._fail(self.running)
             raise
 
     def finished(self) -> list[Any]:
         """Return the complete and pruned trials."""
-        states = self.optuna.trial.TrialState
-        finished: list[Any] = self.study.get_trials(deepcopy=False, states=[states.COMPLETE, states.PRUNED])
-        return finished
+        return list(self.study.get_trials(deepcopy=False, states=[self.states.COMPLETE, self.states.PRUNED]))
+
+    def _fail(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self.study.tell(number, state=self.states.FAIL)
 
     def _candidates(self, trials: int, on_trial: Callable[[int], None]) -> Iterator[Candidate]:
         while (begun := len(self.finished()) + len(self.running)) < trials:
@@ -173,7 +183,7 @@ class _Search:
         if outcome.diverged:
             trial.set_user_attr(_DIVERGED, True)
         if outcome.validation is None:
-            self.study.tell(outcome.number, state=self.optuna.trial.TrialState.PRUNED)
+            self.study.tell(outcome.number, state=self.states.PRUNED)
         else:
             self.study.tell(outcome.number, outcome.validation)
         del self.running[outcome.number]
@@ -206,25 +216,6 @@ def _storage(optuna: Any, path: str | Path | None) -> Iterator[Any]:
     finally:
         storage.remove_session()
         storage.engine.dispose()
-
-
-def _opened(optuna: Any, storage: Any, path: str | Path | None, space: Space) -> Any:
-    """Create the study, or load it from its file."""
-    search = optuna.create_study(
-        study_name=_STUDY,
-        storage=storage,
-        pruner=optuna.pruners.MedianPruner(_TRIALS_BEFORE_PRUNING, _CHECKS_BEFORE_PRUNING),
-        direction="minimize",
-        load_if_exists=True,
-    )
-    known = search.user_attrs.get(_FINGERPRINT, space.fingerprint)
-    if known != space.fingerprint:
-        raise ConfigError(f"{path}: the study was made with other data or options; choose another file, or remove it")
-    search.set_user_attr(_FINGERPRINT, space.fingerprint)
-    for trial in search.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING]):
-        # Its process was killed.
-        search.tell(trial.number, state=optuna.trial.TrialState.FAIL)
-    return search
 
 
 def _trial(optuna: Any, number: int, trial: Any) -> Trial:
