@@ -15,12 +15,12 @@ from leapts.errors import ConfigError, DataError
 from leapts.forecasting.baselines import Baseline
 from leapts.forecasting.cross_validation import coverage_reached, steps_after_cutoffs
 from leapts.forecasting.estimator import LeapTS
-from leapts.forecasting.evaluation import evaluate
+from leapts.forecasting.evaluation import MetricName, evaluate
 from leapts.forecasting.intervals import Level, interval_bounds
 from leapts.forecasting.trace_frame import CUTOFF
 from leapts.training.loop import Progress
 
-_METRICS = ("mae", "rmse", "mase")
+_METRICS: tuple[MetricName, ...] = ("mae", "rmse", "mase")
 
 
 @dataclass(frozen=True, kw_only=True)

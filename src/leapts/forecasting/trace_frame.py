@@ -62,8 +62,8 @@ class Trace:
         return repr(self._frame)
 
     def _repr_html_(self) -> str | None:
-        show = getattr(self._frame, "_repr_html_", lambda: None)
-        return show()  # type: ignore[no-any-return]
+        shown: str | None = getattr(self._frame, "_repr_html_", lambda: None)()
+        return shown
 
 
 def leaps_of(trace: Any) -> nw.DataFrame[Any]:

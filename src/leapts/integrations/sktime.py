@@ -79,7 +79,7 @@ class LeapTSForecaster(BaseForecaster):
         training: Mapping[str, Any] | None = None,
     ) -> None:
         # sktime requires an attribute for each parameter, with the value as it was given.
-        vars(self).update({name: value for name, value in locals().items() if name not in ("self", "__class__")})
+        self.__dict__.update({name: value for name, value in locals().items() if name not in ("self", "__class__")})
         super().__init__()
 
     def _fit(self, y: pd.DataFrame, X: Any, fh: ForecastingHorizon) -> "LeapTSForecaster":  # noqa: ARG002, N803

@@ -239,15 +239,15 @@ def _draw_intervals(ax: "Axes", timestamps: Any, forecast: nw.DataFrame[Any]) ->
     """Draw the intervals of a forecast, the widest first."""
     lower = {found[1]: column for column in forecast.columns[3:] if (found := _LOWER.search(column))}
     for level in sorted(lower, key=float, reverse=True):
-        bounds = [lower[level], f"{lower[level].removesuffix(f'-lo-{level}')}-hi-{level}"]
-        if bounds[1] not in forecast.columns:
+        upper = f"{lower[level].removesuffix(f'-lo-{level}')}-hi-{level}"
+        if upper not in forecast.columns:
             continue
-        sides = [forecast.get_column(column).to_list() for column in bounds]
+        low, high = (forecast.get_column(column).to_list() for column in (lower[level], upper))
         style: dict[str, Any] = {"color": INK, "alpha": 0.12, "label": f"{level} % interval"}
         if len(timestamps) > 1:
-            ax.fill_between(timestamps, *sides, linewidth=0, **style)
+            ax.fill_between(timestamps, low, high, linewidth=0, **style)
         else:  # there is no area between a point and itself
-            ax.vlines(timestamps, *sides, linewidth=12, **style)
+            ax.vlines(timestamps, low, high, linewidth=12, **style)
 
 
 def _points(rows: nw.DataFrame[Any]) -> list[Any]:
