@@ -160,9 +160,6 @@ def collect(
     taken = _forecast_cutoffs(fitted, source, names, [*complete, 0])
     shown = min(max(fitted.config.input_size, 2 * h), 4 * h)
     used, groups = np.unique(fitted.scaling(panel)[1].numpy(), return_inverse=True)
-    widths: dict[Level, Floats] = {}
-    if (scores := fitted.scores) is not None:
-        widths = {one: _array(scores.half_widths(one))[used] for one in sorted(level) if scores.allow(one)}
     return ReportContents(
         model=model,
         panel=panel.tail(shown + taken[0].after),
@@ -171,7 +168,7 @@ def collect(
         held_out=int({one.option: one.value for one in model.auto_config_}.get("val_size", model.val_size or 0)),
         left_out=len(every) - len(panel),
         groups=groups,
-        widths=widths,
+        widths=_widths(fitted, level, used),
     )
 
 
@@ -257,6 +254,12 @@ def _unseen(fitted: Predictor, panel: Panel) -> Integers:
             both, first = np.stack([last[row], fit_end[place]]), np.repeat(panel.first[row], 2)
             unseen[row] = -np.diff(positions_of(both, first, panel.freq, panel.timezone))[0]
     return unseen
+
+
+def _widths(fitted: Predictor, level: Sequence[Level], groups: Integers) -> dict[Level, Floats]:
+    if (scores := fitted.scores) is None:
+        return {}
+    return {one: _array(scores.half_widths(one))[groups] for one in sorted(level) if scores.allow(one)}
 
 
 def _array(values: object) -> Floats:
