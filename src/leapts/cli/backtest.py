@@ -13,7 +13,7 @@ from leapts.cli import options
 from leapts.cli.options import NewModel, shared_options
 from leapts.cli.report import Page
 from leapts.cli.sources import PAGE, read_source, require_output
-from leapts.cli.terminal import Interrupted, TrainingBar, note, say, say_files, show_table, write_json
+from leapts.cli.terminal import Interrupted, note, say, say_files, show_table, write_json
 from leapts.config import ReadOptions
 from leapts.errors import ConfigError
 from leapts.messages import counted, quoted
@@ -150,6 +150,7 @@ def _compare(
 ) -> "Comparison":
     """Run the comparison with a progress bar; collect the fitted models and the notes."""
     from leapts.forecasting.comparison import compare
+    from leapts.forecasting.progress import TrainingBar
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -12,7 +12,7 @@ from leapts.cli import options
 from leapts.cli.options import NewModel, shared_options
 from leapts.cli.report import Page
 from leapts.cli.sources import PAGE, read_source, require_output
-from leapts.cli.terminal import Interrupted, TrainingBar, note, say, say_files, show_table, write_json
+from leapts.cli.terminal import Interrupted, note, say, say_files, show_table, write_json
 from leapts.config import ReadOptions
 from leapts.errors import ConfigError, TrainingError, WorkerLostError
 from leapts.messages import counted
@@ -96,6 +96,7 @@ def fit_with_bar(model: "LeapTS", panel: "Panel", *, checkpoint: Path | None = N
         Interrupted: When the user stops it; the message says which checkpoint is kept.
         WorkerLostError: When another process of the run is gone; the message says the same.
     """
+    from leapts.forecasting.progress import TrainingBar
     from leapts.training.distributed import joined_workers
 
     started = time.perf_counter()

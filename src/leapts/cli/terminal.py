@@ -5,20 +5,17 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from leapts.messages import printable
-
-if TYPE_CHECKING:
-    from leapts.training.loop import TrainingStep
 
 WIDTH_OF_PIPES = 120
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
@@ -87,61 +84,13 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-class TrainingBar:
-    """Progress bar of training; silent unless standard error is a terminal."""
-
-    def __init__(self, fits: int = 1) -> None:
-        """Prepare the bar for a number of fits, one after the other."""
-        self._fits, self._fit, self._last_step = fits, 1, 0
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("loss {task.fields[loss]}  validation {task.fields[validation]}"),
-            TimeRemainingColumn(),
-            console=_console(stderr=True),
-            transient=True,
-        )
-        self._task = self._progress.add_task(self._title(), total=None, start=False, loss="-", validation="-")
-
-    def __enter__(self) -> "TrainingBar":
-        if self._progress.console.is_terminal:
-            self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # A bar that was not started would print an empty line when stopped.
-        if self._progress.console.is_terminal:
-            self._progress.stop()
-
-    def __call__(self, step: "TrainingStep") -> None:
-        """Update the bar after a training step."""
-        if step.step <= self._last_step:
-            self._fit += 1
-            self._progress.reset(self._task, description=self._title(), start=False)
-        if self._last_step == 0 or step.step <= self._last_step:
-            self._progress.start_task(self._task)
-        self._last_step = step.step
-        if step.validation is not None:
-            self._progress.update(self._task, validation=f"{step.validation:.4f}")
-        self._progress.update(self._task, completed=step.step, total=step.max_steps, loss=f"{step.loss:.4f}")
-
-    def at_fit(self, number: int) -> None:
-        """Start the bar of a fit that is not simply the next one."""
-        self._fit, self._last_step = number, 0
-        self._progress.reset(self._task, description=self._title(), start=False)
-
-    def _title(self) -> str:
-        return "training" if self._fits == 1 else f"training {self._fit} of {self._fits}"
-
-
 @contextmanager
 def download_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
     """Show a progress bar in bytes; silent unless standard error is a terminal."""
     columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn()
-    progress = Progress(*columns, console=_console(stderr=True), transient=True)
-    task = progress.add_task(printable(name), total=None)
-    with progress if progress.console.is_terminal else nullcontext():
+    console = Console(stderr=True, quiet=not sys.stderr.isatty())
+    with Progress(*columns, console=console, transient=True, disable=console.quiet) as progress:
+        task = progress.add_task(printable(name), total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 

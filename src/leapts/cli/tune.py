@@ -9,7 +9,7 @@ import typer
 from leapts.cli import options
 from leapts.cli.options import NewModel, shared_options
 from leapts.cli.sources import read_source, require_output
-from leapts.cli.terminal import Interrupted, TrainingBar, note, say, show_table, write_bytes, write_json
+from leapts.cli.terminal import Interrupted, note, say, show_table, write_bytes, write_json
 from leapts.config import ReadOptions
 from leapts.errors import ConfigError
 from leapts.messages import counted
@@ -53,6 +53,7 @@ def tune(
         raise ConfigError(f"--address {address} needs --engine ray")
     if engine == "ray" and threads > 1:
         raise ConfigError(f"--threads {threads}: with --engine ray every trial has one core; leave it out")
+    from leapts.forecasting.progress import TrainingBar
     from leapts.integrations import tuning
 
     options.use_threads(threads)
