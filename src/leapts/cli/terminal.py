@@ -1,4 +1,4 @@
-"""Output to the terminal: lines, tables, progress bars, CSV and JSON, with control characters escaped."""
+"""Output to the terminal: lines, tables, a progress bar, CSV and JSON, with control characters escaped."""
 
 import json
 import math
@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date
 from typing import Any
 
 from rich import box
@@ -25,14 +24,14 @@ class Interrupted(Exception):  # noqa: N818 - not an error
     """A command was stopped by the user; the message says what is kept."""
 
 
-def say(text: str) -> None:
+def say(text: str, *, stderr: bool = False) -> None:
     """Print one line of the result."""
-    _console().print(_escaped(text), soft_wrap=True)
+    _console(stderr=stderr).print(Text(printable(text)), soft_wrap=True)
 
 
 def note(text: str) -> None:
     """Print one line to standard error."""
-    _console(stderr=True).print(_escaped(text), soft_wrap=True)
+    say(text, stderr=True)
 
 
 def complain(text: str) -> None:
@@ -53,15 +52,16 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, name in enumerate(columns):
         is_number = bool(cells) and all(_looks_like_number(row[number]) for row in cells)
-        table.add_column(_escaped(name), justify="right" if is_number else "left", no_wrap=is_number)
+        table.add_column(Text(printable(name)), justify="right" if is_number else "left", no_wrap=is_number)
     for row in cells:
-        table.add_row(*(_escaped(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     _console().print(table)
 
 
 def write_json(value: Any) -> None:
-    """Print one JSON object and a newline."""
-    text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_by_iso)
+    """Print one JSON object and a newline; infinities and NaN, which JSON does not have, become null."""
+    finite = json.loads(json.dumps(value, default=_plain), parse_constant=lambda _: None)
+    text = json.dumps(finite, ensure_ascii=False)
     # Escapes keep control characters from the terminal, and parse to the same text.
     if not text.isprintable():
         text = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
@@ -101,11 +101,6 @@ def _console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
 
 
-def _escaped(text: object) -> Text:
-    """Text without markup and control characters."""
-    return Text(printable(text))
-
-
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 1e4 or not math.isfinite(value) else f"{value:,.0f}"
@@ -123,19 +118,7 @@ def _looks_like_number(cell: str) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Replace infinities and NaN, which JSON does not have, by null."""
-    if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def _by_iso(value: Any) -> Any:
-    if isinstance(value, date):  # or a datetime, its subclass
+    """Convert a date, a numpy number or a path for JSON."""
+    if hasattr(value, "isoformat"):
         return value.isoformat()
-    if hasattr(value, "item"):
-        return value.item()
-    return str(value)
+    return value.item() if hasattr(value, "item") else str(value)
