@@ -41,7 +41,6 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
     name="leapts",
-    help="Forecast many time series many steps ahead, and see every leap of a forecast.",
     epilog="Start here:  leapts demo",
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,

@@ -61,8 +61,8 @@ def backtest(
     compared, notes = _baselines(season, kinds)
     if model.fill == "interpolate":
         notes.append("missing values are filled with the last value, since interpolation would use later values")
-    cutoffs: dict[str, Any] = {"n_windows": windows, "step_size": step_size, "refit": refit}
-    comparison, first = _compare(model, panel, compared, notes, season=season, level=levels, **cutoffs)
+    settings = {"n_windows": windows, "season": season, "step_size": step_size, "refit": refit, "level": levels}
+    comparison, first = _compare(model, panel, compared, notes, settings)
     if comparison.without_scale:
         notes.append(
             f"MASE leaves out {counted(comparison.without_scale, 'series')}: their history does not change over a "
@@ -135,25 +135,23 @@ def _baselines(season: int, kinds: set[str]) -> tuple[list["Baseline"], list[str
 
 
 def _compare(
-    model: "LeapTS", panel: "Panel", baselines: Sequence["Baseline"], notes: list[str], **settings: Any
+    model: "LeapTS", panel: "Panel", baselines: Sequence["Baseline"], notes: list[str], settings: dict[str, Any]
 ) -> tuple["Comparison", "LeapTS"]:
     """Run the comparison with a progress bar, note its warnings, and return it with the first model fitted."""
     from leapts.forecasting.comparison import compare
     from leapts.forecasting.progress import TrainingBar
 
-    fits: list[LeapTS] = []
+    fitted: list[LeapTS] = []
+    fits = settings["n_windows"] if settings["refit"] else 1
     try:
-        with (
-            warnings.catch_warnings(record=True) as caught,
-            TrainingBar(settings["n_windows"] if settings["refit"] else 1) as bar,
-        ):
+        with warnings.catch_warnings(record=True) as caught, TrainingBar(fits) as bar:
             warnings.simplefilter("always")
             arrow = panel.in_frames_of("pyarrow")
-            comparison = compare(model, arrow, baselines, progress=bar, on_fit=fits.append, **settings)
+            comparison = compare(model, arrow, baselines, progress=bar, on_fit=fitted.append, **settings)
     except KeyboardInterrupt:
         raise Interrupted("interrupted; a backtest keeps nothing, run it again") from None
     notes += [str(warning.message) for warning in caught if warning.category is UserWarning]
-    return comparison, fits[0]
+    return comparison, fitted[0]
 
 
 def _show(scores: Sequence["ModelScore"]) -> None:

@@ -11,12 +11,7 @@ from leapts.datasets.catalogue import catalogue, find
 from leapts.errors import DataError
 from leapts.messages import listed
 
-app = typer.Typer(
-    help="Data sets: list, download, simulate.",
-    epilog="Example:  leapts datasets list",
-    invoke_without_command=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(epilog="Example:  leapts datasets list", invoke_without_command=True, rich_markup_mode=None)
 # Columns of `list`, and the further fields of its JSON.
 COLUMNS = ("name", "kind", "domain", "series", "length", "observations", "freq", "licence")
 FIELDS = (*COLUMNS[:-1], "season", "input_size", "horizons", "long_horizons", "licence", "page", "note")

@@ -113,7 +113,7 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     shown = [_parameter("context", typer.Context)]
     for name, parameter in asked.items():
         if name == "prepare":
-            shown += [_flag(*one) for one in (*_FIT, *((name, ReadOptions, name) for name in _READ))]
+            shown += [*(_flag(*one) for one in _FIT), *(_flag(name, ReadOptions, name) for name in _READ)]
         else:
             shown.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
     if asked.keys() & {"model", "prepare"}:  # --config sets the defaults of all other options and is thus read first

@@ -46,7 +46,11 @@ def predict(
             raise ConfigError("--engine ray has no --trace, --threads or --escape-formulas; leave them out")
         if data is None or out is None or out == "-":
             raise ConfigError("--engine ray needs DATA and --out, both folders of Parquet files")
-        _predict_on_cluster(model, Path(data), Path(out), tuple(levels), address, partitions, as_json=json)
+        answer = _predict_on_cluster(model, Path(data), Path(out), tuple(levels), address, partitions)
+        if json:
+            write_json(answer)
+        else:
+            say(f"forecast  {out}: {counted(answer['rows'], 'row')} in {counted(answer['partitions'], 'file')}")
         return
     if address is not None or partitions is not None:
         raise ConfigError("--address and --partitions need --engine ray")
@@ -101,16 +105,9 @@ def show_forecast(frame: Any, h: int) -> None:
 
 
 def _predict_on_cluster(
-    model: Path,
-    data: Path,
-    out: Path,
-    level: tuple[int | float, ...],
-    address: str | None,
-    partitions: int | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Forecast a folder of Parquet files into another with Ray, and print the number of rows."""
+    model: Path, data: Path, out: Path, level: tuple[int | float, ...], address: str | None, partitions: int | None
+) -> dict[str, Any]:
+    """Forecast a folder of Parquet files into another with Ray; return the answer for JSON."""
     from leapts.integrations.ray import PartitionForecaster
     from leapts.integrations.ray.forecast import forecast_dataset
     from leapts.integrations.ray.partitions import model_digest, require_independent
@@ -120,8 +117,5 @@ def _predict_on_cluster(
     require_independent(fitted)
     columns, job = (fitted.id_col, fitted.time_col, fitted.target_col), (model_digest(model), level)
     done = forecast_dataset(data, out, forecaster, columns=columns, partitions=partitions, address=address, job=job)
-    if not as_json:
-        say(f"forecast  {out}: {counted(done.rows, 'row')} in {counted(done.partitions, 'file')}")
-        return
     counts = {"partitions": done.partitions, "rows": done.rows, "exchanged": done.exchanged}
-    write_json({"model": model, "horizon": fitted.h, "files": {"forecast": out}, **counts})
+    return {"model": model, "horizon": fitted.h, "files": {"forecast": out}, **counts}

@@ -17,6 +17,7 @@ from rich.text import Text
 from leapts.messages import printable
 
 WIDTH_OF_PIPES = 120
+_NUMBER = re.compile(r"(-?(\d[\d,]*(\.\d+)?(e[-+]\d+)?|inf|nan))?( %)?")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
@@ -51,7 +52,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     cells = [[_cell(value) for value in row] for row in rows]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, name in enumerate(columns):
-        is_number = bool(cells) and all(_looks_like_number(row[number]) for row in cells)
+        is_number = bool(cells) and all(_NUMBER.fullmatch(row[number]) for row in cells)
         table.add_column(Text(printable(name)), justify="right" if is_number else "left", no_wrap=is_number)
     for row in cells:
         table.add_row(*(Text(printable(cell)) for cell in row))
@@ -107,14 +108,6 @@ def _cell(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return "" if value is None else str(value)
-
-
-def _looks_like_number(cell: str) -> bool:
-    try:
-        float(cell.replace(",", "").rstrip(" %") or 0)
-    except ValueError:
-        return False
-    return True
 
 
 def _plain(value: Any) -> Any:

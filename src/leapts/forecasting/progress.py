@@ -24,18 +24,18 @@ class TrainingBar(RichProgress):
         self._task = self.add_task("training", total=None, loss="-", validation="-")
         self.at_fit(1)
 
+    def at_fit(self, number: int) -> None:
+        """Begin the bar of a fit."""
+        self._fit, self._last_step = number, 0
+        self.reset(self._task, description="training" if self._fits == 1 else f"training {number} of {self._fits}")
+
     def __call__(self, step: TrainingStep) -> None:
         """Update the bar after a training step; a lower step than the last begins the next fit."""
         if step.step <= self._last_step:
             self.at_fit(self._fit + 1)
         self._last_step = step.step
-        fields = {} if step.validation is None else {"validation": f"{step.validation:.4f}"}
+        fields: dict[str, Any] = {} if step.validation is None else {"validation": f"{step.validation:.4f}"}
         self.update(self._task, completed=step.step, total=step.max_steps, loss=f"{step.loss:.4f}", **fields)
-
-    def at_fit(self, number: int) -> None:
-        """Begin the bar of a fit."""
-        self._fit, self._last_step = number, 0
-        self.reset(self._task, description="training" if self._fits == 1 else f"training {number} of {self._fits}")
 
 
 @contextmanager
