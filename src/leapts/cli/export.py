@@ -13,15 +13,13 @@ import typer
 from leapts.cli import options
 from leapts.cli.terminal import say, write_json
 
-FormatName = Annotated[
-    Literal["onnx", "pt2"], typer.Option(help="ONNX (onnx), or a program for torch.export.load (pt2).")
-]
+_FORMAT = "ONNX (onnx), or a program for torch.export.load (pt2)."
 
 
 @options.shared_options
 def export(
     model: options.Model,
-    format: FormatName = "onnx",  # noqa: A002 - the option's name
+    format: Annotated[Literal["onnx", "pt2"], typer.Option(help=_FORMAT)] = "onnx",  # noqa: A002 - the option's name
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write. [MODEL.onnx or MODEL.pt2]")] = None,
     json: options.Json = False,
 ) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 PREFIX = "dataset:"
 PAGE_SUFFIXES = (".html", ".htm")
-_CHOSEN = " [chosen from the data]"
 _READ = ("freq", "id_col", "time_col", "target_col", "layout", "fill", "duplicates")
 # Flags of a fit, and the option that describes each.
 _FIT: tuple[tuple[str, type[RootOptions], str], ...] = (
@@ -48,8 +47,15 @@ FLAGS = {
 }
 
 
-def flag_type(group: type[RootOptions], option: str, remark: str = "") -> Any:
-    """Type of a flag with the description and lower limit of an option; text where several types are possible."""
+def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _flag(name: str, group: type[RootOptions], option: str) -> inspect.Parameter:
+    """Parameter of a command with the description, type and lower limit of an option.
+
+    It is text where several types are possible; options of a fit are chosen from the data by default.
+    """
     field = group.model_fields[option]
     kind: Any = field.annotation
     limits, inner = field.metadata, [one for one in get_args(kind) if one is not NoneType]
@@ -59,22 +65,13 @@ def flag_type(group: type[RootOptions], option: str, remark: str = "") -> Any:
     elif not isinstance(kind, type) and get_origin(kind) is not Literal:
         kind = str
     limit, text = next((one.ge for one in limits if hasattr(one, "ge")), None), str(field.description)
-    return Annotated[kind | None, typer.Option(min=limit, help=f"{text[0].upper()}{text[1:]}.{remark}")]
-
-
-def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
-
-
-def _flag(name: str, group: type[RootOptions], option: str) -> inspect.Parameter:
-    """Parameter of a command for one option of a group; one without a default is chosen from the data."""
-    field = group.model_fields[option]
+    default, remark = field.default, ""
     if field.is_required():
-        return _parameter(name, flag_type(group, option))
-    if group is ReadOptions or name == "seed":
-        return _parameter(name, flag_type(group, option), field.default)
-    remark = f" [{field.default}]" if name == "learning_rate" else _CHOSEN
-    return _parameter(name, flag_type(group, option, remark), None)
+        default = inspect.Parameter.empty
+    elif group is not ReadOptions and name != "seed":
+        default, remark = None, f" [{default if name == 'learning_rate' else 'chosen from the data'}]"
+    shown = typer.Option(min=limit, help=f"{text[0].upper()}{text[1:]}.{remark}")
+    return _parameter(name, Annotated[kind | None, shown], default)
 
 
 Engine = Literal["local", "ray"]
@@ -82,7 +79,7 @@ Prepare = Callable[[str, int], tuple["LeapTS", "Panel", int]]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder written by leapts fit.")]
 _DATA = "CSV or Parquet file, - for standard input, or a data set: see leapts datasets list."
 Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA)]
-MaxSteps = flag_type(TrainingConfig, "max_steps", _CHOSEN)
+MaxSteps: Any = _flag("max_steps", TrainingConfig, "max_steps").annotation
 StepSize = Annotated[int | None, typer.Option(min=1, help="Steps between cutoffs. [the horizon]")]
 _THREADS = "Number of threads; more than one helps only with many series."
 Threads = Annotated[int, typer.Option(min=1, max=256, help=_THREADS)]
