@@ -53,7 +53,7 @@ def backtest(
     """Forecast from several past cutoffs, and compare the errors with those of baselines."""
     from leapts.data.frames import write_frame
 
-    kinds, levels = _kinds(baselines), options.parse_levels(level)
+    kinds = _kinds(baselines)
     options.require_output(out, data=data)
     options.require_output(report, options.PAGE_SUFFIXES, data=data)
     model, panel, usual_season = prepare(data, threads)
@@ -61,7 +61,7 @@ def backtest(
     compared, notes = _baselines(season, kinds)
     if model.fill == "interpolate":
         notes.append("missing values are filled with the last value, since interpolation would use later values")
-    settings = {"n_windows": windows, "season": season, "step_size": step_size, "refit": refit, "level": levels}
+    settings = {"n_windows": windows, "season": season, "step_size": step_size, "refit": refit, "level": level}
     comparison, first = _compare(model, panel, compared, notes, settings)
     if comparison.without_scale:
         notes.append(
@@ -75,7 +75,7 @@ def backtest(
         from leapts.report.page import write_report
 
         # The model fitted before the first cutoff has seen none of the windows.
-        write_report(first, panel, report, cutoffs=windows + 1, step_size=step_size, level=levels or LEVELS)
+        write_report(first, panel, report, cutoffs=windows + 1, step_size=step_size, level=level or LEVELS)
     scores, result = comparison.scores, verdict(comparison.scores)
     if json:
         used = {"horizon": model.h, "windows": windows, "step_size": step_size or model.h, "season": season}

@@ -90,7 +90,7 @@ EscapeFormulas = Annotated[bool, typer.Option("--escape-formulas", help=_ESCAPE)
 _ADDRESS = "Address of the Ray cluster, such as auto or ray://host:10001. [start a local one]"
 Address = Annotated[str | None, typer.Option(help=_ADDRESS)]
 _LEVELS = "Prediction interval in percent, such as 80; several as 80,95 or by repeating it."
-Levels = Annotated[list[str] | None, typer.Option("--level", help=_LEVELS)]
+Levels: Any = Annotated[list[str] | None, typer.Option("--level", help=_LEVELS)]  # a command gets numbers
 _DEBUG = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -124,6 +124,8 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     def run(context: typer.Context, **values: Any) -> None:
         del values["debug"]  # read where errors are caught
         values.pop("config", None)
+        if "level" in asked:
+            values["level"] = parse_levels(values["level"])
         if "prepare" in asked:
             read = ReadOptions(**{name: values.pop(name) for name in _READ})
             given = {option: values.pop(flag) for flag, _, option in _FIT}

@@ -40,13 +40,12 @@ def predict(
     json: options.Json = False,
 ) -> None:
     """Forecast each series. Prints a table to a terminal, and CSV to a pipe."""
-    levels = options.parse_levels(level)
     if engine == "ray":
         if threads > 1 or escape_formulas or trace is not None:
             raise ConfigError("--engine ray has no --trace, --threads or --escape-formulas; leave them out")
         if data is None or out is None or out == "-":
             raise ConfigError("--engine ray needs DATA and --out, both folders of Parquet files")
-        answer = _predict_on_cluster(model, Path(data), Path(out), tuple(levels), address, partitions)
+        answer = _predict_on_cluster(model, Path(data), Path(out), tuple(level), address, partitions)
         if json:
             write_json(answer)
         else:
@@ -59,16 +58,17 @@ def predict(
 
     target = None if out in (None, "-") else Path(str(out))
     options.require_output(target, data=data, model=model)
-    options.require_output(trace, TRACE_SUFFIXES, data=data, model=model)
-    if target and trace and target.resolve() == trace.resolve():
-        raise ConfigError(f"--out and --trace are both {trace}; choose two files")
+    if trace is not None:
+        options.require_output(trace, TRACE_SUFFIXES, data=data, model=model)
+        if target and target.resolve() == trace.resolve():
+            raise ConfigError(f"--out and --trace are both {trace}; choose two files")
     forecaster, panel = options.load(model, data, threads)
     # Arrow keeps dates as dates; pandas has no type for them.
     arrow, leaps, files = panel.in_frames_of("pyarrow"), None, dict[str, Path]()
     if trace is None:
-        forecast = forecaster.predict(arrow, level=levels or None)
+        forecast = forecaster.predict(arrow, level=level or None)
     else:
-        forecast, leaps = forecaster.predict(arrow, level=levels or None, return_trace=True)
+        forecast, leaps = forecaster.predict(arrow, level=level or None, return_trace=True)
     if target is not None:
         files["forecast"] = write_frame(forecast, target, escape_formulas=escape_formulas)
     if trace is not None:

@@ -40,7 +40,7 @@ def report(
     names = {str(name): name for name in panel.series}  # names may be numbers in the data
     shown = None if series is None else [names.get(name, name) for name in series]
     chosen: dict[str, Any] = {"title": title, "cutoffs": cutoffs, "step_size": step_size, "max_series": max_series}
-    write_report(forecaster, panel, out, series=shown, level=options.parse_levels(level) or LEVELS, **chosen)
+    write_report(forecaster, panel, out, series=shown, level=level or LEVELS, **chosen)
     if json:
         write_json({"model": model, "report": out, "bytes": out.stat().st_size})
     else:
