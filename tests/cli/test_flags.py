@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from leapts.cli.options import as_flags, parse_levels
+from leapts.cli.app import as_flags
+from leapts.cli.options import parse_levels
 from leapts.config import FitConfig, ReadOptions, TrainingConfig
 from leapts.errors import ConfigError
 from tests.cli.conftest import FEW_STEPS, Leapts

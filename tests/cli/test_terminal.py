@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pandas as pd
+import pyarrow
 import pytest
 
 from leapts.cli.predict import show_forecast
@@ -43,8 +43,8 @@ def test_names_cannot_control_the_terminal(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_numbers_as_names_and_timestamps_have_no_separators(capsys: pytest.CaptureFixture[str]) -> None:
-    frame = pd.DataFrame({"unique_id": [1001, 1001], "ds": [2025, 2026], "LeapTS": [12345.0, 2.5]})
-    show_forecast(frame)
+    frame = pyarrow.table({"unique_id": [1001, 1001], "ds": [2025, 2026], "LeapTS": [12345.0, 2.5]})
+    show_forecast(frame, 2)
     out = capsys.readouterr().out
     assert "1001  2025  12,345" in " ".join(out.split()).replace(" ", "  ")
 

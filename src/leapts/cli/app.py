@@ -3,6 +3,8 @@
 import errno
 import io
 import os
+import re
+import shlex
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,8 +16,8 @@ from pydantic import ValidationError
 
 from leapts import __version__
 from leapts.cli import analyse, backtest, datasets, demo, export, fit, predict, report, serve, tune
-from leapts.cli.config_file import OLD_FLAGS, note_renamed
-from leapts.cli.options import as_flags
+from leapts.cli.config_file import OLD_FLAGS, RENAMED
+from leapts.cli.options import FLAGS
 from leapts.cli.terminal import Interrupted, complain, note, say
 from leapts.errors import LeapTSError, WorkerLostError
 from leapts.messages import explain
@@ -28,13 +30,17 @@ _PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR),
     *(errno.ELOOP, errno.ENAMETOOLONG),
 )
-
+_TEXT = r"'[^']*'|\"[^\"]*\""
+_OPTION = re.compile(
+    # An option with a value, or with several to choose from; else quoted text, which may come from data and stays.
+    rf"(?<![\w.'\"-])(?P<name>{'|'.join(FLAGS)})=(?P<value>(?:{_TEXT})(?:, '\w+')*|\[[^\]]*\]|[\w.+-]*\w)?"
+    rf"|(?<!\w)(?:{_TEXT})(?!\w)"
+)
 # Raised by the parser for unknown options and invalid values; only its subclass is public.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
     name="leapts",
-    help="Forecast many time series many steps ahead, and see every leap of a forecast.",
     epilog="Start here:  leapts demo",
     context_settings={"help_option_names": ["-h", "--help"]},
     invoke_without_command=True,
@@ -42,8 +48,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _module in (demo, fit, predict, backtest, tune, export, report, analyse, serve):
-    _name = _module.__name__.rpartition(".")[2]
-    app.command(_name, epilog=_module.EXAMPLE)(getattr(_module, _name))
+    _name, _examples = _module.__name__.rpartition(".")[2], str(_module.__doc__).partition("\n\n")[2]
+    app.command(_name, epilog=f"\b\n{_examples}")(getattr(_module, _name))
 app.add_typer(datasets.app, name="datasets")
 
 
@@ -85,9 +91,6 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command.
 
-    Args:
-        arguments: Arguments of the shell, without the name of the program.
-
     Returns:
         0 on success; 2 for invalid input; 1 for an unexpected error; 130 when interrupted; 141 when the reader of a
         pipe is gone.
@@ -118,18 +121,15 @@ def run(arguments: Sequence[str]) -> int:
 
 def current_flags(arguments: Sequence[str]) -> list[str]:
     """Replace flags under their old names by the new ones, with a note for each."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
     current: list[str] = []
-    for position, argument in enumerate(arguments):
-        if argument == "--":
-            return [*current, *arguments[position:]]
+    for argument in arguments[:end]:
         name, equals, value = argument.partition("=")
-        new = OLD_FLAGS.get(name)
-        if new is None:
-            current.append(argument)
-            continue
-        note_renamed(name, " ".join(new))
+        new = OLD_FLAGS.get(name, [name])
+        if name in OLD_FLAGS:
+            note(RENAMED.format(name, " ".join(new)))
         current += [f"{new[0]}={value}"] if equals else new
-    return current
+    return [*current, *arguments[end:]]
 
 
 def _usage(error: Exception) -> str:
@@ -164,6 +164,18 @@ def _report(error: Exception, *, debug: bool) -> int:
             text = as_flags(str(error))
         complain(f"error: {text}")
     return WRONG_INPUT if expected and not isinstance(error, WorkerLostError) else UNEXPECTED
+
+
+def as_flags(message: str) -> str:
+    """Write the options that an error message names as flags: `--fill ffill` for `fill='ffill'`."""
+
+    def flag(match: re.Match[str]) -> str:
+        if match["name"] is None:
+            return match[0]
+        value = (match["value"] or "").strip("[]")
+        return f"{FLAGS[match['name']]} {re.sub(_TEXT, lambda text: shlex.quote(text[0][1:-1]), value)}".rstrip()
+
+    return _OPTION.sub(flag, message)
 
 
 def _stop_writing() -> None:

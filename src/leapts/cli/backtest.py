@@ -1,4 +1,10 @@
-"""`leapts backtest`."""
+"""`leapts backtest`.
+
+Examples:
+  leapts backtest sales.csv --horizon 24 --windows 5
+  leapts backtest RetailPromotions --horizon 14 --windows 3 --level 80,95 -o cv.csv
+  leapts backtest sales.csv --horizon 24 --baselines stats,neural
+"""
 
 import math
 import warnings
@@ -10,89 +16,77 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leapts.cli import options
-from leapts.cli.options import NewModel, shared_options
-from leapts.cli.report import Page
-from leapts.cli.sources import PAGE, read_source, require_output
-from leapts.cli.terminal import Interrupted, TrainingBar, note, say, say_files, show_table, write_json
-from leapts.config import ReadOptions
+from leapts.cli.terminal import Interrupted, note, say, say_files, show_table, write_json
 from leapts.errors import ConfigError
 from leapts.messages import counted, quoted
 
 if TYPE_CHECKING:
-    from leapts import LeapTS
+    from leapts.data.panel import Panel
     from leapts.forecasting.baselines import Baseline
     from leapts.forecasting.comparison import Comparison, ModelScore
+    from leapts.forecasting.estimator import LeapTS
 
 CLOSE = 0.01  # relative difference of two errors that are called about the same
 BASELINES = ("naive", "stats", "neural", "all")
-BaselineKinds = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--baselines",
-        help="Baselines: naive (naive forecasts only), stats (also AutoETS and AutoTheta), neural (also DLinear and "
-        "N-HiTS, slow) or all; several as stats,neural. [naive]",
-    ),
-]
-EXAMPLE = """\b
-Examples:
-  leapts backtest sales.csv --horizon 24 --windows 5
-  leapts backtest RetailPromotions --horizon 14 --windows 3 --level 80,95 -o cv.csv
-  leapts backtest sales.csv --horizon 24 --baselines stats,neural
-"""
+_BASELINES = (
+    "Baselines: naive (naive forecasts only), stats (also AutoETS and AutoTheta), neural (also DLinear and N-HiTS, "
+    "slow) or all; several as stats,neural. [naive]"
+)
 
 
-@shared_options
+@options.shared_options
 def backtest(
     data: options.Data,
-    new_model: NewModel,
-    read: ReadOptions,
+    prepare: options.Prepare,
     windows: Annotated[int, typer.Option(min=1, help="Number of cutoffs, counted back from the end.")] = 3,
-    step_size: Annotated[int | None, typer.Option(min=1, help="Steps between cutoffs. [the horizon]")] = None,
+    step_size: options.StepSize = None,
     refit: Annotated[bool, typer.Option("--refit", help="Fit again before every cutoff.")] = False,
     level: options.Levels = None,
     season_length: Annotated[int | None, typer.Option(min=1, help="Steps in a season. [by the frequency]")] = None,
-    baselines: BaselineKinds = None,
+    baselines: Annotated[list[str] | None, typer.Option("--baselines", help=_BASELINES)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV or Parquet file for all forecasts.")] = None,
     escape_formulas: options.EscapeFormulas = False,
-    report: Page = None,
+    report: options.Page = None,
     threads: options.Threads = 1,
     json: options.Json = False,
 ) -> None:
     """Forecast from several past cutoffs, and compare the errors with those of baselines."""
     from leapts.data.frames import write_frame
 
-    kinds, levels = _kinds(baselines), options.parse_levels(level)
-    require_output(out, data=data)
-    require_output(report, PAGE, data=data)
-    options.use_threads(threads)
-    source = read_source(data, read)
-    season = season_length or source.season
+    kinds = _kinds(baselines)
+    options.require_output(out, data=data)
+    options.require_output(report, options.PAGE_SUFFIXES, data=data)
+    model, panel, usual_season = prepare(data, threads)
+    season = season_length or usual_season
     compared, notes = _baselines(season, kinds)
-    if read.fill == "interpolate":
+    if model.fill == "interpolate":
         notes.append("missing values are filled with the last value, since interpolation would use later values")
-    fits: list[LeapTS] = []
-    settings = {"n_windows": windows, "season": season, "step_size": step_size, "refit": refit, "level": levels}
-    comparison = _compare(new_model(), source.panel.in_frames_of("pyarrow"), compared, settings, fits, notes)
-    written = None if out is None else str(write_frame(comparison.frame, out, escape_formulas=escape_formulas))
+    settings = {"n_windows": windows, "season": season, "step_size": step_size, "refit": refit, "level": level}
+    comparison, first = _compare(model, panel, compared, notes, settings)
+    if comparison.without_scale:
+        notes.append(
+            f"MASE leaves out {counted(comparison.without_scale, 'series')}: their history does not change over a "
+            f"season of {season}, or is shorter; set --season-length"
+        )
+    if out is not None:
+        write_frame(comparison.frame, out, escape_formulas=escape_formulas)
     if report is not None:
         from leapts.report.collect import LEVELS
         from leapts.report.page import write_report
 
         # The model fitted before the first cutoff has seen none of the windows.
-        shown = levels or LEVELS
-        write_report(fits[0], source.panel, report, cutoffs=windows + 1, step_size=step_size, level=shown)
-    files = {"file": written, "report": None if report is None else str(report)}
+        write_report(first, panel, report, cutoffs=windows + 1, step_size=step_size, level=level or LEVELS)
+    scores, result = comparison.scores, verdict(comparison.scores)
     if json:
-        h = fits[0].h
-        asked = {"horizon": h, "windows": windows, "step_size": step_size or h, "season": season}
-        models = [{**asdict(score), "seconds": round(score.seconds, 3)} for score in comparison.scores]
-        write_json({**asked, "models": models, "verdict": verdict(comparison.scores), **files, "notes": notes})
+        used = {"horizon": model.h, "windows": windows, "step_size": step_size or model.h, "season": season}
+        models = [{**asdict(score), "seconds": round(score.seconds, 3)} for score in scores]
+        write_json({**used, "models": models, "verdict": result, "file": out, "report": report, "notes": notes})
         return
-    _show(comparison.scores)
+    _show(scores)
     for text in notes:
         note(f"note: {text}")
-    say_files(forecasts=written, report=report)
-    say(verdict(comparison.scores))
+    say_files(forecasts=out, report=report)
+    say(result)
 
 
 def verdict(scores: Sequence["ModelScore"]) -> str:
@@ -141,45 +135,29 @@ def _baselines(season: int, kinds: set[str]) -> tuple[list["Baseline"], list[str
 
 
 def _compare(
-    model: "LeapTS",
-    panel: Any,
-    baselines: Sequence["Baseline"],
-    settings: dict[str, Any],
-    fits: "list[LeapTS]",
-    notes: list[str],
-) -> "Comparison":
-    """Run the comparison with a progress bar; collect the fitted models and the notes."""
+    model: "LeapTS", panel: "Panel", baselines: Sequence["Baseline"], notes: list[str], settings: dict[str, Any]
+) -> tuple["Comparison", "LeapTS"]:
+    """Run the comparison with a progress bar, note its warnings, and return it with the first model fitted."""
     from leapts.forecasting.comparison import compare
+    from leapts.forecasting.progress import TrainingBar
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            with TrainingBar(settings["n_windows"] if settings["refit"] else 1) as bar:
-                comparison = compare(model, panel, baselines, **settings, progress=bar, on_fit=fits.append)
-        except KeyboardInterrupt:
-            raise Interrupted("interrupted; a backtest keeps nothing, run it again") from None
+    fitted: list[LeapTS] = []
+    fits = settings["n_windows"] if settings["refit"] else 1
+    try:
+        with warnings.catch_warnings(record=True) as caught, TrainingBar(fits) as bar:
+            warnings.simplefilter("always")
+            arrow = panel.in_frames_of("pyarrow")
+            comparison = compare(model, arrow, baselines, progress=bar, on_fit=fitted.append, **settings)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; a backtest keeps nothing, run it again") from None
     notes += [str(warning.message) for warning in caught if warning.category is UserWarning]
-    if comparison.without_scale:
-        notes.append(
-            f"MASE leaves out {counted(comparison.without_scale, 'series')}: their history does not change over a "
-            f"season of {settings['season']}, or is shorter; set --season-length"
-        )
-    return comparison
+    return comparison, fitted[0]
 
 
 def _show(scores: Sequence["ModelScore"]) -> None:
-    levels = list(scores[0].coverage)
-    show_table(
-        ["model", "MAE", "RMSE", "MASE", "seconds", *(f"inside {level} %" for level in levels)],
-        [
-            (
-                score.name,
-                score.mae,
-                score.rmse,
-                score.mase if math.isfinite(score.mase) else None,  # no series has a scale
-                f"{score.seconds:.2f}",
-                *(f"{100 * score.coverage[level]:.1f} %" if level in score.coverage else None for level in levels),
-            )
-            for score in scores
-        ],
-    )
+    levels, rows = list(scores[0].coverage), []
+    for score in scores:
+        mase = score.mase if math.isfinite(score.mase) else None  # no series has a scale
+        inside = [f"{100 * score.coverage[level]:.1f} %" if level in score.coverage else None for level in levels]
+        rows.append([score.name, score.mae, score.rmse, mase, f"{score.seconds:.2f}", *inside])
+    show_table(["model", "MAE", "RMSE", "MASE", "seconds", *(f"inside {level} %" for level in levels)], rows)

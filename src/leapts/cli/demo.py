@@ -1,4 +1,8 @@
-"""`leapts demo`."""
+"""`leapts demo`.
+
+Example:
+  leapts demo --out leapts-demo
+"""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -7,32 +11,25 @@ from typing import Annotated
 import typer
 
 from leapts.cli import options
-from leapts.cli.fit import describe_training, fit_with_bar, show_auto_config
-from leapts.cli.options import shared_options
-from leapts.cli.sources import load_set
-from leapts.cli.terminal import note, say, say_files, write_json
-from leapts.datasets.catalogue import find
+from leapts.cli.fit import fit_with_bar, show_training
+from leapts.cli.terminal import note, say_files, write_json
 
 DATASET, HORIZON, LEVEL, SHOWN = "ShopSales", 18, 80, "ski_rental"
-EXAMPLE = """\b
-Example:
-  leapts demo --out leapts-demo
-"""
+FOLDER = Path("leapts-demo")
 
 
-@shared_options
+@options.shared_options
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to; created if missing.")] = (
-        Path("leapts-demo")
-    ),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to; created if missing.")] = FOLDER,
     max_steps: options.MaxSteps = None,
     threads: options.Threads = 1,
     json: options.Json = False,
 ) -> None:
     """Forecast 18 months of sales of four shops; write a model, tables, a figure and a report."""
     out.mkdir(parents=True, exist_ok=True)
-    from leapts import LeapTS
     from leapts.data.frames import panel_frame, write_frame
+    from leapts.datasets.loading import load
+    from leapts.forecasting.estimator import LeapTS
     from leapts.persistence.save import require_place
     from leapts.report import write_report
     from leapts.report.encode import write_trace
@@ -44,7 +41,7 @@ def demo(
     files = {what: out / name for what, name in names.items()}
     require_place(files["model"])
     options.use_threads(threads)
-    panel = load_set(find(DATASET))
+    panel = load(DATASET)
     if not json:
         note(f"{DATASET}: {len(panel)} series of {int(panel.lengths[0])} months; forecasting {HORIZON} months")
     model = LeapTS(HORIZON, max_steps=max_steps)
@@ -57,10 +54,9 @@ def demo(
         write_forecast_plot(panel_frame(panel), forecast, trace, SHOWN, files["picture"])
     write_report(model, panel, files["report"], title="Sales of four shops (generated data)", level=[LEVEL])
     if json:
-        write_json({"dataset": DATASET, "horizon": HORIZON, "files": {what: str(path) for what, path in files.items()}})
+        write_json({"dataset": DATASET, "horizon": HORIZON, "files": files})
         return
-    show_auto_config(model.auto_config_)
-    say(describe_training(model, seconds))
+    show_training(model, seconds)
     say_files(**files)
     if "picture" not in files:
         note("no picture of the forecast: it needs pip install 'leapts[plot]'")

@@ -1,27 +1,32 @@
-"""Options that several commands share; names, types, limits and help come from `leapts.config`."""
+"""Options that several commands share, and the models, data and files that they name.
+
+Names, types, limits and help of flags come from `leapts.config`.
+"""
 
 import inspect
-import re
-import shlex
+import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from leapts.cli.config_file import config_tables, read_config
+from leapts.cli.config_file import TABLES, read_config
+from leapts.cli.terminal import note
 from leapts.config import FitConfig, ReadOptions, RootOptions, TrainingConfig
-from leapts.errors import ConfigError
-from leapts.messages import quoted
+from leapts.datasets.catalogue import Dataset, catalogue, find
+from leapts.errors import ConfigError, DataError
+from leapts.messages import listed, nearest, quoted
+from leapts.training import launcher
 
 if TYPE_CHECKING:
-    from leapts import LeapTS
+    from leapts.data.panel import Panel
+    from leapts.forecasting.estimator import LeapTS
 
-Engine = Literal["local", "ray"]
-NewModel = Callable[[], "LeapTS"]
-
-_CHOSEN = "chosen from the data"
+PREFIX = "dataset:"
+PAGE_SUFFIXES = (".html", ".htm")
 _READ = ("freq", "id_col", "time_col", "target_col", "layout", "fill", "duplicates")
 # Flags of a fit, and the option that describes each.
 _FIT: tuple[tuple[str, type[RootOptions], str], ...] = (
@@ -33,123 +38,99 @@ _FIT: tuple[tuple[str, type[RootOptions], str], ...] = (
     ("val_size", FitConfig, "val_size"),
 )
 # Flags by the names that options have in Python, for error messages.
-_FLAGS = {
+FLAGS = {
     **{name: f"--{name.replace('_', '-')}" for name in (*_READ, "level", "step_size", "max_series")},
     **{option: f"--{flag.replace('_', '-')}" for flag, _, option in _FIT},
     "checkpoint_dir": "--checkpoint",
     "n_windows": "--windows",
     "season": "--season-length",
 }
-_TEXT = r"'[^']*'|\"[^\"]*\""
-_OPTION = re.compile(
-    # An option with a value, or with several to choose from; else quoted text, which may come from data and stays.
-    rf"(?<![\w.'\"-])(?P<name>{'|'.join(_FLAGS)})=(?P<value>(?:{_TEXT})(?:, '\w+')*|\[[^\]]*\]|[\w.+-]*\w)?"
-    rf"|(?<!\w)(?:{_TEXT})(?!\w)"
-)
 
 
-def flag_type(group: type[RootOptions], option: str, note: str = "") -> Any:
-    """Type of a flag with the description and the lower limit of an option; text where several types are possible."""
-    field = group.model_fields[option]
-    kinds = [one for one in get_args(field.annotation) if one is not type(None)]
-    kind: Any = field.annotation
-    if len(kinds) == 1 and get_origin(kinds[0]) is Annotated:  # such as Annotated[int, Field(ge=1)] | None
-        kind, *inner = get_args(kinds[0])
-        limits = [limit for one in inner for limit in one.metadata]
-    else:
-        limits = field.metadata
-        is_literal = bool(kinds) and all(isinstance(one, str) for one in kinds)
-        kind = kind if isinstance(kind, type) or is_literal else str
-    text = field.description or option.replace("_", " ")
-    limit = next((one.ge for one in limits if hasattr(one, "ge")), None)
-    return Annotated[kind | None, typer.Option(min=limit, help=f"{text[0].upper()}{text[1:]}.{note}")]
-
-
-def _flag(name: str, group: type[RootOptions], option: str) -> inspect.Parameter:
-    """Parameter of a command for one option of a group; one without a default is chosen from the data."""
-    field = group.model_fields[option]
-    if name == "horizon":
-        return _parameter(name, flag_type(group, option), inspect.Parameter.empty)
-    if group is ReadOptions or name == "seed":
-        return _parameter(name, flag_type(group, option), field.default)
-    chosen = field.default if name == "learning_rate" else _CHOSEN
-    return _parameter(name, flag_type(group, option, f" [{chosen}]"), None)
-
-
-def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
+def _flag(name: str, group: type[RootOptions], option: str) -> inspect.Parameter:
+    """Parameter of a command with the description, type and lower limit of an option.
+
+    It is text where several types are possible; options of a fit are chosen from the data by default.
+    """
+    field = group.model_fields[option]
+    kind: Any = field.annotation
+    limits, inner = field.metadata, [one for one in get_args(kind) if one is not NoneType]
+    if len(inner) == 1 and get_origin(inner[0]) is Annotated:  # such as Annotated[int, Field(ge=1)] | None
+        kind, found = get_args(inner[0])
+        limits = found.metadata
+    elif not isinstance(kind, type) and get_origin(kind) is not Literal:
+        kind = str
+    limit, text = next((one.ge for one in limits if hasattr(one, "ge")), None), str(field.description)
+    default, remark = field.default, ""
+    if field.is_required():
+        default = inspect.Parameter.empty
+    elif group is not ReadOptions and name != "seed":
+        default, remark = None, f" [{default if name == 'learning_rate' else 'chosen from the data'}]"
+    shown = typer.Option(min=limit, help=f"{text[0].upper()}{text[1:]}.{remark}")
+    return _parameter(name, Annotated[kind | None, shown], default)
+
+
+Engine = Literal["local", "ray"]
+Prepare = Callable[[str, int], tuple["LeapTS", "Panel", int]]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder written by leapts fit.")]
-Data = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA", help="CSV or Parquet file, - for standard input, or a data set: see leapts datasets list."
-    ),
-]
-MaxSteps = flag_type(TrainingConfig, "max_steps", f" [{_CHOSEN}]")
-Threads = Annotated[
-    int, typer.Option(min=1, max=256, help="Number of threads; more than one helps only with many series.")
-]
+_DATA = "CSV or Parquet file, - for standard input, or a data set: see leapts datasets list."
+Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA)]
+MaxSteps: Any = _flag("max_steps", TrainingConfig, "max_steps").annotation
+StepSize = Annotated[int | None, typer.Option(min=1, help="Steps between cutoffs. [the horizon]")]
+_THREADS = "Number of threads; more than one helps only with many series."
+Threads = Annotated[int, typer.Option(min=1, max=256, help=_THREADS)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-EscapeFormulas = Annotated[
-    bool, typer.Option("--escape-formulas", help="In CSV, put an apostrophe before text that looks like a formula.")
-]
-Address = Annotated[
-    str | None, typer.Option(help="Address of the Ray cluster, such as auto or ray://host:10001. [start a local one]")
-]
-Levels = Annotated[
-    list[str] | None,
-    typer.Option("--level", help="Prediction interval in percent, such as 80; several as 80,95 or by repeating it."),
-]
-
-
-def _config(tables: str = "") -> Any:
-    """Option --config, which sets the defaults of all others and is thus read first."""
-
-    def read(context: typer.Context, path: Path | None) -> Path | None:
-        if path is not None and not context.resilient_parsing:
-            read_config(context, path)
-        return path
-
-    text = f"TOML file with defaults for these options{tables}."
-    return Annotated[Path | None, typer.Option(is_eager=True, callback=read, help=text)]
-
-
-_CONFIG, _FIT_CONFIG = _config(), _config(", and tables [model] and [training]")
+Page = Annotated[Path | None, typer.Option("--report", help="HTML file for a report of the forecasts.")]
+_ESCAPE = "In CSV, put an apostrophe before text that looks like a formula."
+EscapeFormulas = Annotated[bool, typer.Option("--escape-formulas", help=_ESCAPE)]
+_ADDRESS = "Address of the Ray cluster, such as auto or ray://host:10001. [start a local one]"
+Address = Annotated[str | None, typer.Option(help=_ADDRESS)]
+_LEVELS = "Prediction interval in percent, such as 80; several as 80,95 or by repeating it."
+Levels: Any = Annotated[list[str] | None, typer.Option("--level", help=_LEVELS)]  # a command gets numbers
 _DEBUG = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
-def shared_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --debug and --config to a command, and the options that `read` and `new_model` stand for.
+def _read_config(context: typer.Context, path: Path | None) -> Path | None:
+    if path is not None and not context.resilient_parsing:
+        read_config(context, path)
+    return path
 
-    A command with a parameter `read` has a flag for every option of reading, and gets the validated `ReadOptions`. One
-    with `new_model` has the flags of a fit too, and gets a function that makes the forecaster.
+
+def shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --debug and --config to a command, and the options that `prepare` stands for.
+
+    A command with a parameter `prepare` has the flags of reading and of a fit, and gets a function of the data and the
+    number of threads that makes the forecaster, reads the data and finds the season length.
     """
     asked = inspect.signature(command).parameters
-    groups = {
-        "read": [_flag(name, ReadOptions, name) for name in _READ],
-        "new_model": [_flag(*one) for one in _FIT],
-    }
-    shown = [_parameter("context", typer.Context, inspect.Parameter.empty)]
+    shown = [_parameter("context", typer.Context)]
     for name, parameter in asked.items():
-        shown += groups.get(name) or [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
-    if asked.keys() & {"model", "new_model"}:
-        shown.append(_parameter("config", _FIT_CONFIG if "new_model" in asked else _CONFIG, None))
+        if name == "prepare":
+            shown += [*(_flag(*one) for one in _FIT), *(_flag(name, ReadOptions, name) for name in _READ)]
+        else:
+            shown.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    if asked.keys() & {"model", "prepare"}:  # --config sets the defaults of all other options and is thus read first
+        tables = ", and tables [model] and [training]" if "prepare" in asked else ""
+        text = f"TOML file with defaults for these options{tables}."
+        option = typer.Option(is_eager=True, callback=_read_config, help=text)
+        shown.append(_parameter("config", Annotated[Path | None, option], None))
     shown.append(_parameter("debug", _DEBUG, False))
 
     @wraps(command)
     def run(context: typer.Context, **values: Any) -> None:
-        # --config is read before all others, --debug where errors are caught.
-        del values["debug"]
+        del values["debug"]  # read where errors are caught
         values.pop("config", None)
-        read = ReadOptions(**{name: values.pop(name) for name in _READ}) if "read" in asked else None
-        if read is not None:
-            values["read"] = read
-        if read is not None and "new_model" in asked:
+        if "level" in asked:
+            values["level"] = parse_levels(values["level"])
+        if "prepare" in asked:
+            read = ReadOptions(**{name: values.pop(name) for name in _READ})
             given = {option: values.pop(flag) for flag, _, option in _FIT}
             given |= {name: getattr(read, name) for name in _READ}
-            values["new_model"] = lambda: _forecaster(given, config_tables(context))
+            values["prepare"] = partial(_prepare, given, context.meta.get(TABLES, {}))
         command(**values)
 
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
@@ -157,27 +138,27 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _forecaster(given: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> "LeapTS":
-    from leapts import LeapTS
+def _prepare(
+    given: Mapping[str, Any], tables: Mapping[str, Any], data: str, threads: int
+) -> tuple["LeapTS", "Panel", int]:
+    """Make a forecaster, read its data and find the season length, by the catalogue or the frequency."""
+    from leapts.data.frequency import seasonal_period
+    from leapts.forecasting.estimator import LeapTS
 
-    return LeapTS(**given, model=tables.get("model") or None, training=tables.get("training") or None)
+    use_threads(threads)
+    model = LeapTS(**given, model=tables.get("model") or None, training=tables.get("training") or None)
+    changed = [FLAGS[name] for name in _READ if given[name] != ReadOptions.model_fields[name].default]
+    panel, season = _read(model, data, changed)
+    return model, panel, season or seasonal_period(panel.freq)
 
 
-def changed_flags(read: ReadOptions) -> list[str]:
-    """Flags of reading that were given a value other than the default."""
-    return [_FLAGS[name] for name in _READ if getattr(read, name) != ReadOptions.model_fields[name].default]
+def load(folder: Path, data: str | None = None, threads: int = 1) -> tuple["LeapTS", "Panel"]:
+    """Load a model and read data with its read options; by default take the data of the fit."""
+    from leapts.forecasting.estimator import LeapTS
 
-
-def as_flags(message: str) -> str:
-    """Write the options that an error message names as flags: `--fill ffill` for `fill='ffill'`."""
-
-    def flag(match: re.Match[str]) -> str:
-        if match["name"] is None:
-            return match[0]
-        value = (match["value"] or "").strip("[]")
-        return f"{_FLAGS[match['name']]} {re.sub(_TEXT, lambda text: shlex.quote(text[0][1:-1]), value)}".rstrip()
-
-    return _OPTION.sub(flag, message)
+    use_threads(threads)
+    model = LeapTS.load(folder)
+    return model, model.predictor_.tail if data is None else _read(model, data)[0]
 
 
 def use_threads(count: int) -> None:
@@ -188,6 +169,62 @@ def use_threads(count: int) -> None:
     import torch
 
     torch.set_num_threads(count)
+
+
+def _read(model: "LeapTS", data: str, changed: Sequence[str] = ()) -> tuple["Panel", int | None]:
+    """Read a file, or a data set and its season length; data sets accept no flags of reading."""
+    found = _resolve(data)
+    if isinstance(found, Dataset):
+        from leapts.datasets.loading import FOLDER_VARIABLE, load_dataset
+
+        if changed:
+            raise ConfigError(f"{found.name} is a data set with its own read options; leave out {', '.join(changed)}")
+        if found.kind == "files" and not os.environ.get(FOLDER_VARIABLE):
+            raise DataError(
+                f"{found.name} is not part of LeapTS: set {FOLDER_VARIABLE} to the folder that has it "
+                f"(leapts datasets fetch {found.name} --to FOLDER downloads it)"
+            )
+        return load_dataset(found), found.season
+    panel = model.read(found)
+    if panel.unused and launcher.is_first():
+        target = panel.style.target_col
+        wide = " (--layout wide reads each column as a series)" if panel.series == (target,) else ""
+        note(f"not used: {listed(panel.unused)}; only {quoted(target)} is forecast{wide}")
+    return panel, None
+
+
+def _resolve(data: str) -> str | Dataset:
+    """Find the path or data set with a name; `-` is standard input.
+
+    A file takes precedence over a data set of the same name; `dataset:NAME` always means the data set.
+    """
+    if data.startswith(PREFIX):
+        return find(data.removeprefix(PREFIX))
+    if data == "-" or Path(data).exists():
+        return data
+    if data.casefold() in {name.casefold() for name in catalogue()}:
+        return find(data)
+    near = nearest(data, list(catalogue()))
+    hint = f"did you mean the data set {near}?" if near else "leapts datasets list shows all data sets"
+    raise DataError(f"{quoted(data)} is neither a file nor a data set; check the path ({hint})")
+
+
+def require_output(
+    out: Path | None, suffixes: tuple[str, ...] = (), *, data: str | None = None, model: Path | None = None
+) -> None:
+    """Refuse an output file that cannot be written, that is the data, or that lies in the model folder.
+
+    By default the suffix must be that of a table.
+    """
+    if out is None:
+        return
+    from leapts.data.frames import SUFFIXES, require_writable
+
+    require_writable(out, suffixes or SUFFIXES)
+    if data is not None and out.exists() and out.resolve() == Path(data).resolve():
+        raise ConfigError(f"{out} is the data file and would be overwritten; write to another file")
+    if model is not None and model.resolve() in out.resolve().parents:
+        raise ConfigError(f"{out} is inside the model folder {model}; write to another folder")
 
 
 def parse_levels(levels: Sequence[str] | None) -> list[int | float]:

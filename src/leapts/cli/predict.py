@@ -1,146 +1,113 @@
-"""`leapts predict`."""
+"""`leapts predict`.
 
-from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
-
-from leapts.cli import options
-from leapts.cli.options import shared_options
-from leapts.cli.sources import read_for, require_output
-from leapts.cli.terminal import is_terminal, note, say, say_files, show_table, write_bytes, write_json
-from leapts.errors import ConfigError
-from leapts.messages import counted
-
-if TYPE_CHECKING:
-    from leapts import LeapTS
-
-EXAMPLE = """\b
 Examples:
   leapts predict model/ --level 80,95
   leapts predict model/ newer.csv -o forecast.parquet --trace trace.csv
   leapts predict model/ | head
   leapts predict model/ history/ --engine ray -o forecasts/
 """
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from leapts.cli import options
+from leapts.cli.terminal import is_terminal, note, say, say_files, show_table, write_bytes, write_json
+from leapts.errors import ConfigError
+from leapts.messages import counted
+
 MAX_SERIES, MAX_ROWS = 8, 5  # shown on a terminal
+_DATA = "History: a file, - for standard input, or a data set. [data of the fit]"
+_TRACE = "CSV or Parquet file for the trace, one row per leap; or JSON, for Perfetto."
+_ENGINE = "Forecast here, or on a Ray cluster, from one folder of Parquet files to another."
+_PARTITIONS = "Number of partitions with --engine ray. [by files or rows]"
+_OUT = "CSV or Parquet file to write; - for standard output."
 
 
-@shared_options
+@options.shared_options
 def predict(
     model: options.Model,
-    data: Annotated[
-        str | None,
-        typer.Argument(metavar="DATA", help="History: a file, - for standard input, or a data set. [data of the fit]"),
-    ] = None,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", help="CSV or Parquet file to write; - for standard output.")
-    ] = None,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help=_DATA)] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help=_OUT)] = None,
     level: options.Levels = None,
-    trace: Annotated[
-        Path | None,
-        typer.Option(help="CSV or Parquet file for the trace, one row per leap; or JSON, for Perfetto."),
-    ] = None,
-    engine: Annotated[
-        options.Engine,
-        typer.Option(help="Forecast here, or on a Ray cluster, from one folder of Parquet files to another."),
-    ] = "local",
+    trace: Annotated[Path | None, typer.Option(help=_TRACE)] = None,
+    engine: Annotated[options.Engine, typer.Option(help=_ENGINE)] = "local",
     address: options.Address = None,
-    partitions: Annotated[
-        int | None, typer.Option(min=1, help="Number of partitions with --engine ray. [by files or rows]")
-    ] = None,
+    partitions: Annotated[int | None, typer.Option(min=1, help=_PARTITIONS)] = None,
     escape_formulas: options.EscapeFormulas = False,
     threads: options.Threads = 1,
     json: options.Json = False,
 ) -> None:
     """Forecast each series. Prints a table to a terminal, and CSV to a pipe."""
-    levels = options.parse_levels(level)
     if engine == "ray":
         if threads > 1 or escape_formulas or trace is not None:
             raise ConfigError("--engine ray has no --trace, --threads or --escape-formulas; leave them out")
-        _predict_on_cluster(model, data, out, tuple(levels), address, partitions, as_json=json)
+        if data is None or out is None or out == "-":
+            raise ConfigError("--engine ray needs DATA and --out, both folders of Parquet files")
+        answer = _predict_on_cluster(model, Path(data), Path(out), tuple(level), address, partitions)
+        if json:
+            write_json(answer)
+        else:
+            say(f"forecast  {out}: {counted(answer['rows'], 'row')} in {counted(answer['partitions'], 'file')}")
         return
     if address is not None or partitions is not None:
         raise ConfigError("--address and --partitions need --engine ray")
-    from leapts.data.frames import SUFFIXES, csv_bytes, write_frame
-    from leapts.forecasting.estimator import LeapTS
+    from leapts.data.frames import csv_bytes, write_frame
     from leapts.report.encode import TRACE_SUFFIXES, write_trace
 
     target = None if out in (None, "-") else Path(str(out))
-    for file, suffixes in ((target, SUFFIXES), (trace, TRACE_SUFFIXES)):
-        if file is not None:
-            require_output(file, suffixes, data=data, model=model)
-    if target and trace and target.resolve() == trace.resolve():
-        raise ConfigError(f"--out and --trace are both {trace}; choose two files")
-    options.use_threads(threads)
-    forecaster = LeapTS.load(model)
-    forecast, leaps = _forecast(forecaster, data, levels, with_trace=trace is not None)
-    outputs = (("forecast", write_frame, forecast, target), ("trace", write_trace, leaps, trace))
-    written = {what: str(write(one, to, escape_formulas=escape_formulas)) for what, write, one, to in outputs if to}
+    options.require_output(target, data=data, model=model)
+    if trace is not None:
+        options.require_output(trace, TRACE_SUFFIXES, data=data, model=model)
+        if target and target.resolve() == trace.resolve():
+            raise ConfigError(f"--out and --trace are both {trace}; choose two files")
+    forecaster, panel = options.load(model, data, threads)
+    # Arrow keeps dates as dates; pandas has no type for them.
+    arrow, leaps, files = panel.in_frames_of("pyarrow"), None, dict[str, Path]()
+    if trace is None:
+        forecast = forecaster.predict(arrow, level=level or None)
+    else:
+        forecast, leaps = forecaster.predict(arrow, level=level or None, return_trace=True)
+    if target is not None:
+        files["forecast"] = write_frame(forecast, target, escape_formulas=escape_formulas)
+    if trace is not None:
+        files["trace"] = write_trace(leaps, trace, escape_formulas=escape_formulas)
     if json:
-        summary: dict[str, Any] = {"model": str(model), "horizon": forecaster.h, "files": written}
-        write_json(summary if target is not None else {**summary, "forecast": _records(forecast)})
+        rows = {} if target is not None else {"forecast": forecast.to_pylist()}
+        write_json({"model": model, "horizon": forecaster.h, "files": files, **rows})
     elif target is not None:
-        say_files(**written)
+        say_files(**files)
     elif out == "-" or not is_terminal():
         write_bytes(csv_bytes(forecast, escape_formulas=escape_formulas))
     else:
-        show_forecast(forecast)
+        show_forecast(forecast, forecaster.h)
 
 
-def _forecast(model: "LeapTS", data: str | None, levels: list[int | float], *, with_trace: bool) -> tuple[Any, Any]:
-    """Return the forecast and, on request, the trace."""
-    panel = model.predictor_.tail if data is None else read_for(model, data)
-    # Arrow keeps dates as dates; pandas has no type for them.
-    arrow, level = panel.in_frames_of("pyarrow"), levels or None
-    if with_trace:
-        forecast, leaps = model.predict(arrow, level=level, return_trace=True)
-        return forecast, leaps
-    return model.predict(arrow, level=level), None
+def show_forecast(frame: Any, h: int) -> None:
+    """Show the first rows of the first series; a note counts the others.
 
-
-def _records(frame: Any) -> list[dict[str, Any]]:
-    """Convert a frame to a list of rows, each a mapping of plain values."""
-    import narwhals as nw
-
-    rows: list[dict[str, Any]] = nw.from_native(frame, eager_only=True).to_arrow().to_pylist()
-    return rows
-
-
-def show_forecast(frame: Any) -> None:
-    """Show the first rows of the first series; a note counts the others."""
-    import narwhals as nw
-
-    every = nw.from_native(frame, eager_only=True)
-    columns = every.columns
-    first = every[columns[0]].unique(maintain_order=True).head(MAX_SERIES)
-    seen: Counter[Any] = Counter()
+    Args:
+        frame: An Arrow table with `h` rows for each series.
+        h: The horizon.
+    """
     shown = []
-    for record in _records(every.filter(nw.col(columns[0]).is_in(first)).to_native()):
-        name, timestamp, *values = record.values()
-        seen[name] += 1
-        if seen[name] <= MAX_ROWS:
+    for start in range(0, min(len(frame), MAX_SERIES * h), h):
+        for record in frame.slice(start, min(h, MAX_ROWS)).to_pylist():
+            name, timestamp, *values = record.values()
             # Names and timestamps that are numbers have no thousands separator: 2025, not 2,025.
             shown.append([str(name), str(timestamp), *values])
     # Bounds are shown without the name of the forecast: `LeapTS`, `lo-80`, `hi-80`.
+    columns = frame.column_names
     show_table([name.removeprefix(f"{columns[2]}-") for name in columns], shown)
-    if len(shown) < len(every):
-        note(f"{len(shown):,} of {len(every):,} rows; -o FILE writes all of them")
+    if len(shown) < len(frame):
+        note(f"{len(shown):,} of {len(frame):,} rows; -o FILE writes all of them")
 
 
 def _predict_on_cluster(
-    model: Path,
-    data: str | None,
-    out: str | None,
-    level: tuple[int | float, ...],
-    address: str | None,
-    partitions: int | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Forecast a folder of Parquet files into another with Ray, and print the number of rows."""
-    if data is None or out is None or out == "-":
-        raise ConfigError("--engine ray needs DATA and --out, both folders of Parquet files")
+    model: Path, data: Path, out: Path, level: tuple[int | float, ...], address: str | None, partitions: int | None
+) -> dict[str, Any]:
+    """Forecast a folder of Parquet files into another with Ray; return the answer for JSON."""
     from leapts.integrations.ray import PartitionForecaster
     from leapts.integrations.ray.forecast import forecast_dataset
     from leapts.integrations.ray.partitions import model_digest, require_independent
@@ -149,11 +116,6 @@ def _predict_on_cluster(
     fitted = forecaster.model
     require_independent(fitted)
     columns, job = (fitted.id_col, fitted.time_col, fitted.target_col), (model_digest(model), level)
-    done = forecast_dataset(
-        Path(data), Path(out), forecaster, columns=columns, partitions=partitions, address=address, job=job
-    )
-    if not as_json:
-        say(f"forecast  {out}: {counted(done.rows, 'row')} in {counted(done.partitions, 'file')}")
-        return
+    done = forecast_dataset(data, out, forecaster, columns=columns, partitions=partitions, address=address, job=job)
     counts = {"partitions": done.partitions, "rows": done.rows, "exchanged": done.exchanged}
-    write_json({"model": str(model), "horizon": fitted.h, "files": {"forecast": str(out)}, **counts})
+    return {"model": model, "horizon": fitted.h, "files": {"forecast": out}, **counts}

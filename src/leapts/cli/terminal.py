@@ -1,26 +1,23 @@
-"""Output to the terminal: lines, tables, progress bars, CSV and JSON, with control characters escaped."""
+"""Output to the terminal: lines, tables, a progress bar, CSV and JSON, with control characters escaped."""
 
 import json
 import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from datetime import date
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from leapts.messages import printable
 
-if TYPE_CHECKING:
-    from leapts.training.loop import TrainingStep
-
 WIDTH_OF_PIPES = 120
+_NUMBER = re.compile(r"(-?(\d[\d,]*(\.\d+)?(e[-+]\d+)?|inf|nan))?( %)?")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
@@ -28,14 +25,14 @@ class Interrupted(Exception):  # noqa: N818 - not an error
     """A command was stopped by the user; the message says what is kept."""
 
 
-def say(text: str) -> None:
+def say(text: str, *, stderr: bool = False) -> None:
     """Print one line of the result."""
-    _console().print(_escaped(text), soft_wrap=True)
+    _console(stderr=stderr).print(Text(printable(text)), soft_wrap=True)
 
 
 def note(text: str) -> None:
     """Print one line to standard error."""
-    _console(stderr=True).print(_escaped(text), soft_wrap=True)
+    say(text, stderr=True)
 
 
 def complain(text: str) -> None:
@@ -55,16 +52,17 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     cells = [[_cell(value) for value in row] for row in rows]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for number, name in enumerate(columns):
-        is_number = bool(cells) and all(_looks_like_number(row[number]) for row in cells)
-        table.add_column(_escaped(name), justify="right" if is_number else "left", no_wrap=is_number)
+        is_number = bool(cells) and all(_NUMBER.fullmatch(row[number]) for row in cells)
+        table.add_column(Text(printable(name)), justify="right" if is_number else "left", no_wrap=is_number)
     for row in cells:
-        table.add_row(*(_escaped(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     _console().print(table)
 
 
 def write_json(value: Any) -> None:
-    """Print one JSON object and a newline."""
-    text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, default=_by_iso)
+    """Print one JSON object and a newline; infinities and NaN, which JSON does not have, become null."""
+    finite = json.loads(json.dumps(value, default=_plain), parse_constant=lambda _: None)
+    text = json.dumps(finite, ensure_ascii=False)
     # Escapes keep control characters from the terminal, and parse to the same text.
     if not text.isprintable():
         text = "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
@@ -87,61 +85,13 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-class TrainingBar:
-    """Progress bar of training; silent unless standard error is a terminal."""
-
-    def __init__(self, fits: int = 1) -> None:
-        """Prepare the bar for a number of fits, one after the other."""
-        self._fits, self._fit, self._last_step = fits, 1, 0
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("loss {task.fields[loss]}  validation {task.fields[validation]}"),
-            TimeRemainingColumn(),
-            console=_console(stderr=True),
-            transient=True,
-        )
-        self._task = self._progress.add_task(self._title(), total=None, start=False, loss="-", validation="-")
-
-    def __enter__(self) -> "TrainingBar":
-        if self._progress.console.is_terminal:
-            self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # A bar that was not started would print an empty line when stopped.
-        if self._progress.console.is_terminal:
-            self._progress.stop()
-
-    def __call__(self, step: "TrainingStep") -> None:
-        """Update the bar after a training step."""
-        if step.step <= self._last_step:
-            self._fit += 1
-            self._progress.reset(self._task, description=self._title(), start=False)
-        if self._last_step == 0 or step.step <= self._last_step:
-            self._progress.start_task(self._task)
-        self._last_step = step.step
-        if step.validation is not None:
-            self._progress.update(self._task, validation=f"{step.validation:.4f}")
-        self._progress.update(self._task, completed=step.step, total=step.max_steps, loss=f"{step.loss:.4f}")
-
-    def at_fit(self, number: int) -> None:
-        """Start the bar of a fit that is not simply the next one."""
-        self._fit, self._last_step = number, 0
-        self._progress.reset(self._task, description=self._title(), start=False)
-
-    def _title(self) -> str:
-        return "training" if self._fits == 1 else f"training {self._fit} of {self._fits}"
-
-
 @contextmanager
 def download_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
     """Show a progress bar in bytes; silent unless standard error is a terminal."""
     columns = TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn()
-    progress = Progress(*columns, console=_console(stderr=True), transient=True)
-    task = progress.add_task(printable(name), total=None)
-    with progress if progress.console.is_terminal else nullcontext():
+    console = Console(stderr=True, quiet=not sys.stderr.isatty())
+    with Progress(*columns, console=console, transient=True, disable=console.quiet) as progress:
+        task = progress.add_task(printable(name), total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
@@ -152,11 +102,6 @@ def _console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
 
 
-def _escaped(text: object) -> Text:
-    """Text without markup and control characters."""
-    return Text(printable(text))
-
-
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 1e4 or not math.isfinite(value) else f"{value:,.0f}"
@@ -165,28 +110,8 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _looks_like_number(cell: str) -> bool:
-    try:
-        float(cell.replace(",", "").rstrip(" %") or 0)
-    except ValueError:
-        return False
-    return True
-
-
 def _plain(value: Any) -> Any:
-    """Replace infinities and NaN, which JSON does not have, by null."""
-    if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def _by_iso(value: Any) -> Any:
-    if isinstance(value, date):  # or a datetime, its subclass
+    """Convert a date, a numpy number or a path for JSON."""
+    if hasattr(value, "isoformat"):
         return value.isoformat()
-    if hasattr(value, "item"):
-        return value.item()
-    return str(value)
+    return value.item() if hasattr(value, "item") else str(value)
