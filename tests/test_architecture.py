@@ -16,8 +16,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "leapts"
 MAX_FILE_LINES = 350
 MAX_FUNCTION_LINES = 60
 MAX_MODEL_LINES = 1_565
-MAX_SOURCE_LINES = 17_550  # goal: 16,000
-MAX_MODULES, MAX_SWITCHES = 37, 191  # of a predict; goals: 30 and 150; release 0.1.0 had 41 and 207
+MAX_SOURCE_LINES = 16_000
+MAX_MODULES, MAX_SWITCHES = 36, 193  # of a predict; goals: 30 and 150; release 0.1.0 had 41 and 207
 
 # What is still above the two limits for single files and functions, with its length. An entry may shrink or go.
 LONG_FILES = {"forecasting/estimator.py": 431, "forecasting/intervals.py": 351}

@@ -31,25 +31,15 @@ _AMBIGUOUS_TIME_NAMES = ("year", "t", "index")  # may be a series, or row number
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a long or wide table.
+    """Columns of a long or wide table."""
 
-    Attributes:
-        names: The series names.
-        codes: The index of each row's series; all zero in a wide table, where a row has a value of every series.
-        time: The timestamps, one for each row.
-        values: [1, rows] of a long table, [series, rows] of a wide one.
-        time_col: The name of the time column.
-        is_wide: Whether the table is wide.
-        unused: Names of columns of a long table that are not read.
-    """
-
-    names: tuple[str | int, ...]
-    codes: Codes
-    time: TimeColumn
-    values: npt.NDArray[np.float64]
-    time_col: str
-    is_wide: bool
-    unused: tuple[str, ...] = ()
+    names: tuple[str | int, ...]  # series names
+    codes: Codes  # index of each row's series; all zero in a wide table, where a row has a value of every series
+    time: TimeColumn  # timestamps, one for each row
+    values: npt.NDArray[np.float64]  # [1, rows] of a long table, [series, rows] of a wide one
+    time_col: str  # name of the time column
+    is_wide: bool  # whether the table is wide
+    unused: tuple[str, ...] = ()  # names of columns of a long table that are not read
 
 
 def columns_of(table: Table, options: ReadOptions) -> Columns:

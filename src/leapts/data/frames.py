@@ -44,14 +44,10 @@ def long_frame(
     *,
     time_name: str | None = None,
 ) -> Any:
-    """Build a long frame of series names, timestamps and further columns.
+    """Build a long frame of series names, timestamps and further columns, in the style of a panel's input.
 
-    Args:
-        panel: The panel of the series names, the timezone, and the style of the frame.
-        index: The index of each row's series in the panel.
-        timestamps: The timestamp of each row, in UTC when there is a timezone.
-        columns: Further columns; those of datetime64 get the type of the time column.
-        time_name: The name of the time column; that of the input frame if left out.
+    `index` gives the series of each row. Timestamps are in UTC when there is a timezone; further columns of datetime64
+    get the type of the time column.
     """
     style = panel.style
     arrays = {

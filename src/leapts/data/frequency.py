@@ -37,20 +37,14 @@ MAX_STEP = 2**53  # units in a step: microseconds, days of a rule, or integers
 
 @dataclass(frozen=True)
 class Frequency:
-    """A parsed frequency.
+    """A parsed frequency."""
 
-    Attributes:
-        alias: An integer, or a pandas alias such as `h`, `15min`, `W-SUN`, `MS`.
-        clock: The unit: integer steps, microseconds in UTC, microseconds of local time, or dates of a calendar rule
-            (business days, weeks, months, quarters, years).
-        step: The number of units in one step.
-        rule: The calendar rule with a step of one; None for other clocks.
-    """
-
-    alias: str | int
+    alias: str | int  # an integer, or a pandas alias such as `h`, `15min`, `W-SUN`, `MS`
+    # The unit: integer steps, microseconds in UTC, microseconds of local time, or dates of a calendar rule (business
+    # days, weeks, months, quarters, years).
     clock: Literal["steps", "duration", "wall", "calendar"]
-    step: int
-    rule: pd.offsets.BaseOffset | None = None
+    step: int  # units in one step
+    rule: pd.offsets.BaseOffset | None = None  # calendar rule with a step of one
 
 
 @lru_cache(maxsize=64)
@@ -248,12 +242,7 @@ def _whole(season: int, step: int) -> int:
 
 
 def infer_frequency(timestamps: Timestamps, starts: npt.NDArray[np.int64], timezone: str | None = None) -> str | int:
-    """Infer the frequency from the most common step; a few gaps do not matter.
-
-    Args:
-        timestamps: The timestamps of all series, one series after the other, sorted within each.
-        starts: The index of each series' first timestamp.
-        timezone: The timezone of aware timestamps.
+    """Infer the frequency of sorted series, one after the other, from the most common step.
 
     Raises:
         DataError: When no series has two timestamps, or the steps follow no frequency.

@@ -10,15 +10,9 @@ Index = npt.NDArray[np.int64]
 
 
 def spread(values: Values, offsets: Index, positions: Index) -> tuple[Values, Index]:
-    """Insert NaN at the missing steps of each series.
+    """Insert NaN at the missing steps of each series, where `positions` are the steps of the values.
 
-    Args:
-        values: The values of all series, one series after the other.
-        offsets: The index of each series' first value, and at the end the number of values.
-        positions: The step of each value within its series, increasing from 0.
-
-    Returns:
-        The values with NaN in the gaps, and their offsets.
+    Returns the values and their offsets.
     """
     lengths = positions[offsets[1:] - 1] + 1
     wider = np.concatenate([[0], np.cumsum(lengths)])
@@ -40,14 +34,9 @@ def fill_missing(values: Values, offsets: Index, fill: Fill) -> tuple[Values, In
 
     `ffill` repeats the last value; `interpolate` draws a straight line between the neighbors, and repeats the last
     value at the end of a series. Both remove missing values at the start of a series, which have no value before them.
+    Every series needs a finite value.
 
-    Args:
-        values: The values of all series, one series after the other; every series has at least one finite value.
-        offsets: The index of each series' first value, and at the end the number of values.
-        fill: The method, or the constant.
-
-    Returns:
-        The values, their offsets, and the number of leading steps removed from each series.
+    Returns the values, their offsets, and the number of leading steps removed from each series.
     """
     missing = ~np.isfinite(values)
     removed = np.zeros(len(offsets) - 1, dtype=np.int64)

@@ -18,22 +18,13 @@ from leapts.messages import listed, nearest, quoted
 
 @dataclass(frozen=True, kw_only=True)
 class FrameStyle:
-    """Type and column names of the input frame, so that output frames look the same.
-
-    Attributes:
-        kind: The library of the frame.
-        id_col: The column of series names.
-        time_col: The column of timestamps.
-        target_col: The column of values.
-        time_type: The Arrow type of the time column without its timezone, such as `timestamp[us]` or `date32[day]`;
-            `timestamp[day]` for dates in a text file.
-    """
+    """Type and column names of the input frame, so that output frames look the same."""
 
     kind: FrameKind = "pandas"
     id_col: str = "unique_id"
     time_col: str = "ds"
     target_col: str = "y"
-    time_type: str = "int64"
+    time_type: str = "int64"  # Arrow type of the time column without its timezone; `timestamp[day]` for dates in text
 
     @property
     def has_dates(self) -> bool:
@@ -45,33 +36,21 @@ class FrameStyle:
 class Panel:
     """Several series in one flat tensor, each without gaps and in the order of time.
 
-    Values are float64, because in float32 a value such as 1e9 plus noise loses its noise. They become float32 after
-    standardization.
-
-    Attributes:
-        values: The values of all series, one series after the other.
-        offsets: The index of each series' first value, and at the end the number of values.
-        series: The names: sorted in natural order for a long frame, in the order of columns for a wide one.
-        first: A timestamp for each series from which its steps are counted: int64, or datetime64[us], in UTC when there
-            is a timezone. It is the first timestamp of the series, or an earlier one where daylight saving moved that.
-        start_offsets: The number of steps from `first` to the first value of each series; None if all are 0.
-        freq: The frequency, a pandas alias or an integer step.
-        timezone: The timezone of aware timestamps.
-        style: The style of the input frame.
-        unused: Columns of the input frame that were not read.
-        forward_filled: The values with gaps filled forward, if `values` are interpolated.
+    Values are float64 until they are scaled, because in float32 a value such as 1e9 plus noise loses its noise.
     """
 
-    values: Float64[Tensor, " rows"]
-    offsets: Int64[Tensor, " offsets"]
-    series: tuple[str | int, ...]
+    values: Float64[Tensor, " rows"]  # of all series, one series after the other
+    offsets: Int64[Tensor, " offsets"]  # index of each series' first value, and at the end the number of values
+    series: tuple[str | int, ...]  # names: in natural order for a long frame, in the order of columns for a wide one
+    # For each series a timestamp from which its steps are counted: int64, or datetime64[us], in UTC when there is a
+    # timezone. It is the first timestamp of the series, or an earlier one where daylight saving moved that.
     first: Timestamps
     freq: str | int
     timezone: str | None = None
     style: FrameStyle = field(default_factory=FrameStyle)
-    unused: tuple[str, ...] = ()
-    forward_filled: Float64[Tensor, " rows"] | None = None
-    start_offsets: Positions | None = None
+    unused: tuple[str, ...] = ()  # columns of the input frame that were not read
+    forward_filled: Float64[Tensor, " rows"] | None = None  # values with gaps filled forward, if interpolated
+    start_offsets: Positions | None = None  # steps from `first` to the first value of each series; None if all are 0
 
     @classmethod
     def from_matrix(

@@ -53,20 +53,13 @@ _NOT_BLANK = re.compile(rb"\S")
 
 @dataclass(frozen=True)
 class Table:
-    """Columns by name, and the place of their rows for error messages.
+    """Columns by name, and the place of their rows for error messages."""
 
-    Attributes:
-        frame: The columns.
-        name: The name in messages: the file name, "standard input" or "the frame".
-        kind: The library of the frame, so that output frames are of the same kind.
-        is_text: Whether the rows are lines of a text file.
-        text: The text and its delimiter, if a row may be blank or span lines; None if each line is a row.
-    """
-
-    frame: nw.DataFrame[Any]
-    name: str
-    kind: FrameKind
-    is_text: bool = False
+    frame: nw.DataFrame[Any]  # columns
+    name: str  # name in messages: the file name, "standard input" or "the frame"
+    kind: FrameKind  # library of the frame, so that output frames are of the same kind
+    is_text: bool = False  # whether the rows are lines of a text file
+    # Text and its delimiter, if a row may be blank or span lines; None if each line is a row.
     text: tuple[bytes, str] | None = None
 
     @cached_property
@@ -141,12 +134,7 @@ def read_table(source: str | Path | object, *, id_col: str = "unique_id") -> Tab
 
 
 def read_csv_text(content: bytes, *, id_col: str = "unique_id", max_columns: int = MAX_COLUMNS) -> Table:
-    """Read an untrusted CSV: plain text only, nothing compressed.
-
-    Args:
-        content: The text, in UTF-8.
-        id_col: The column of series names, read as text.
-        max_columns: Refuse a table with more columns, before it is parsed.
+    """Read an untrusted CSV in UTF-8, not compressed; too many columns are refused before it is parsed.
 
     Raises:
         DataError: With what to do.

@@ -29,17 +29,11 @@ WRITE_ISO = "write timestamps as 2024-01-31 or 2024-01-31 13:00:00"
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """Timestamps of a table.
+    """Timestamps of a table."""
 
-    Attributes:
-        timestamps: int64 steps, or datetime64[us], in UTC when there is a timezone.
-        timezone: The timezone of aware timestamps.
-        dtype: The Arrow type of the column, for output frames; `DATES_OF_TEXT` for dates in a text file.
-    """
-
-    timestamps: Timestamps
-    timezone: str | None
-    dtype: str
+    timestamps: Timestamps  # int64 steps, or datetime64[us], in UTC when there is a timezone
+    timezone: str | None  # timezone of aware timestamps
+    dtype: str  # arrow type of the column, for output frames; `DATES_OF_TEXT` for dates in a text file
 
 
 def time_column(table: Table, name: str) -> TimeColumn:

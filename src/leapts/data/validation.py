@@ -76,16 +76,10 @@ def panel_from_table(table: Table, options: ReadOptions) -> Panel:
 def require_length(
     panel: Panel, steps: int, purpose: str = "one window", hint: str = "shorten the input or the horizon"
 ) -> None:
-    """Refuse series that are too short.
-
-    Args:
-        panel: The series.
-        steps: The smallest length allowed.
-        purpose: What the steps are needed for, for the message.
-        hint: What to do, besides removing such series.
+    """Refuse series that are too short for a purpose.
 
     Raises:
-        DataError: With the shortest series, its length, and the length needed.
+        DataError: With the shortest series, its length, the length needed, and the hint.
     """
     lengths = panel.lengths
     short = int((lengths < steps).sum())

@@ -17,62 +17,36 @@ Kind = Literal["files", "synthetic", "bundled"]
 
 @dataclass(frozen=True, kw_only=True)
 class StoredFile:
-    """A file of a data set, or of a part of it.
+    """A file of a data set, or of a part of it."""
 
-    Attributes:
-        name: The file's name in the data folder.
-        part: The part of the set: `all`, or `train`, `test` and `naive2` of M4.
-        checksum: `sha256:` and the digest, or `git:` and the blob id; None if none was published.
-        url: The download address; None if it needs a browser.
-    """
-
-    name: str
-    part: str = "all"
-    checksum: str | None = None
-    url: str | None = None
+    name: str  # file's name in the data folder
+    part: str = "all"  # part of the set: `all`, or `train`, `test` and `naive2` of M4
+    checksum: str | None = None  # `sha256:` and the digest, or `git:` and the blob id; None if none was published
+    url: str | None = None  # download address; None if it needs a browser
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A data set of the catalogue.
+    """A data set of the catalogue."""
 
-    Attributes:
-        name: The name, spelled as in the paper.
-        kind: In files, simulated, or bundled with the package.
-        domain: The subject.
-        series: The number of series.
-        length: The number of steps of each series; None if they differ.
-        observations: The number of all values (of the training part, if it has files of its own).
-        freq: The frequency, a pandas alias or an integer step.
-        season: The season length in steps, as in the benchmarks.
-        time: Whether to use timestamps, or row numbers because the timestamps are irregular.
-        split: The standard split; None if the test part has files of its own.
-        input_size: The input size of the paper, if any.
-        horizons: The horizons of the paper, or usual ones for sets the paper does not use.
-        long_horizons: The long horizons of the paper, if any.
-        licence: The license that the owner states, or "not stated".
-        page: The web page.
-        files: The files that may hold it, the preferred one first.
-        note: What to know before using it.
-    """
-
-    name: str
-    kind: Kind
-    domain: str
-    series: int
-    length: int | None = None
-    observations: int
-    freq: str | int
-    season: int
+    name: str  # name, spelled as in the paper
+    kind: Kind  # in files, simulated, or bundled with the package
+    domain: str  # subject
+    series: int  # number of series
+    length: int | None = None  # number of steps of each series; None if they differ
+    observations: int  # number of all values (of the training part, if it has files of its own)
+    freq: str | int  # frequency, a pandas alias or an integer step
+    season: int  # season length in steps, as in the benchmarks
+    # Whether to use timestamps, or row numbers because the timestamps are irregular.
     time: Literal["calendar", "row"] = "calendar"
-    split: Split | None = None
-    input_size: int | None = None
-    horizons: tuple[int, ...]
-    long_horizons: tuple[int, ...] = ()
-    licence: str
-    page: str
-    files: tuple[StoredFile, ...] = ()
-    note: str = ""
+    split: Split | None = None  # standard split; None if the test part has files of its own
+    input_size: int | None = None  # input size of the paper, if any
+    horizons: tuple[int, ...]  # horizons of the paper, or usual ones for sets the paper does not use
+    long_horizons: tuple[int, ...] = ()  # long horizons of the paper, if any
+    licence: str  # license that the owner states, or "not stated"
+    page: str  # web page
+    files: tuple[StoredFile, ...] = ()  # files that may hold it, the preferred one first
+    note: str = ""  # what to know before using it
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -42,9 +42,6 @@ def fetch(
 
     Returns:
         The files, one for each part that is available.
-
-    Raises:
-        DownloadError: With what to do.
     """
     if dataset.kind != "files":
         raise DownloadError(f"{dataset.name} needs no download: it is {dataset.kind}, and loads by its name")
@@ -83,15 +80,8 @@ def download(
     """Download one file.
 
     Data are kept in `<target>.part` until they are complete and verified, then renamed. An incomplete part of an
-    earlier try is continued if there is a checksum, which proves that the pieces belong together.
-
-    Args:
-        url: An http or https address.
-        target: The file to write.
-        checksum: `sha256:` and the digest, or `git:` and the blob id.
-        progress: Called with the bytes received and, if known, the total.
-        timeout: Seconds without data until the download fails.
-        limit: The maximum number of bytes.
+    earlier try is continued if there is a checksum (`sha256:` and the digest, or `git:` and the blob id), which proves
+    that the pieces belong together.
 
     Raises:
         DownloadError: With what to do.

@@ -24,11 +24,8 @@ FOLDER_VARIABLE = "LEAPTS_DATA"
 def load(name: str, root: str | Path | None = None, *, part: str | None = None, seed: int = 0) -> Panel:
     """Load a data set by name.
 
-    Args:
-        name: The name.
-        root: The folder of its file; by default that of the environment variable `LEAPTS_DATA`.
-        part: The part, for sets that have several (M4: `train`, `test`, `naive2`); by default the first.
-        seed: The seed of synthetic sets.
+    Its file is in the folder `root`, by default that of the environment variable `LEAPTS_DATA`. M4 has the parts
+    `train`, the default, `test` and `naive2`. The seed is that of synthetic sets.
 
     Raises:
         DataError: When there is no such set, its file is missing, or has other contents.

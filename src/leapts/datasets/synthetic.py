@@ -51,15 +51,8 @@ def simulate(scenario: str, *, seed: int = 0, steps: int = PAPER_STEPS) -> Simul
 def integrate(field: Field, state: Array, *, step: float, steps: int, substeps: int) -> Array:
     """Integrate `d state / dt = field(t, state)` with the Runge-Kutta method of order four.
 
-    Args:
-        field: The right-hand side. It may be discontinuous in time only at multiples of `step`.
-        state: The initial state, of any shape.
-        step: The time between returned states.
-        steps: The number of states to return, including the initial one.
-        substeps: The number of Runge-Kutta steps between returned states.
-
-    Returns:
-        The states, as [steps, *state].
+    The field may be discontinuous in time only at multiples of `step`, the time between returned states; there are
+    `substeps` Runge-Kutta steps between two of them. The first of the `steps` states returned is the initial one.
     """
     states = np.empty((steps, *state.shape))
     h = step / substeps

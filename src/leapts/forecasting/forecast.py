@@ -20,21 +20,13 @@ from leapts.model import ScheduleTrace
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ForecastWindows:
-    """The last look-back of every series, scaled for the network.
+    """The last look-back of every series, scaled for the network."""
 
-    Attributes:
-        panel: The series, in the order of the rows.
-        batch: Scaled look-backs; without targets.
-        center: Value that was subtracted from each row.
-        scale: Standard deviation that each row was divided by.
-        groups: Group of calibration scores of each row.
-    """
-
-    panel: Panel
-    batch: WindowBatch
-    center: Float64[Tensor, " rows"]
-    scale: Float64[Tensor, " rows"]
-    groups: Int64[Tensor, " rows"]
+    panel: Panel  # series, in the order of the rows
+    batch: WindowBatch  # scaled look-backs; without targets
+    center: Float64[Tensor, " rows"]  # value that was subtracted from each row
+    scale: Float64[Tensor, " rows"]  # standard deviation that each row was divided by
+    groups: Int64[Tensor, " rows"]  # group of calibration scores of each row
 
     def __len__(self) -> int:
         return len(self.center)
@@ -42,25 +34,15 @@ class ForecastWindows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Forecast:
-    """Forecasts of every series of a panel, in the units of the data.
+    """Forecasts of every series of a panel, in the units of the data."""
 
-    Attributes:
-        panel: The series; a multivariate model forecasts them in its own order.
-        values: The point forecasts.
-        coarse: The coarse forecasts; recorded together with the trace.
-        scale: Standard deviation of each series, the unit of its calibration scores.
-        groups: Group of calibration scores of each series.
-        trace: The leaps, if recorded and if the model has a scheduler.
-        scores: The calibration scores of the model.
-    """
-
-    panel: Panel
-    values: Float64[Tensor, "series h"]
-    coarse: Float64[Tensor, "series h"] | None
-    scale: Float64[Tensor, " series"]
-    groups: Int64[Tensor, " series"]
-    trace: ScheduleTrace | None
-    scores: ConformalScores | None
+    panel: Panel  # series; a multivariate model forecasts them in its own order
+    values: Float64[Tensor, "series h"]  # point forecasts
+    coarse: Float64[Tensor, "series h"] | None  # coarse forecasts; recorded together with the trace
+    scale: Float64[Tensor, " series"]  # standard deviation of each series, the unit of its calibration scores
+    groups: Int64[Tensor, " series"]  # group of calibration scores of each series
+    trace: ScheduleTrace | None  # leaps, if recorded and if the model has a scheduler
+    scores: ConformalScores | None  # calibration scores of the model
 
     def columns(
         self, level: Sequence[Level] | None = None, quantiles: Sequence[float] | None = None, alias: str = "LeapTS"

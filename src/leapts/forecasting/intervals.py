@@ -40,15 +40,11 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class ConformalScores:
-    """Absolute errors of held-out forecasts, sorted, for each group and step of the horizon.
+    """Absolute errors of held-out forecasts, sorted, for each group and step of the horizon."""
 
-    Attributes:
-        scores: Absolute residuals in units of scale: group after group, ascending within each group.
-        counts: Number of windows in each group.
-    """
-
+    # Absolute residuals in units of scale: group after group, ascending within each group.
     scores: Float32[Tensor, "windows h"]
-    counts: Int64[Tensor, " groups"]
+    counts: Int64[Tensor, " groups"]  # number of windows in each group
 
     @classmethod
     def fit(

@@ -1,4 +1,4 @@
-"""The metrics on arrays and tensors, each the mean of one term."""
+"""Metrics on arrays and tensors."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,7 +7,6 @@ from torch import Tensor
 from leapts.errors import ConfigError, DataError
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Values = npt.ArrayLike | Tensor
 
 ROUNDING = 1e-12  # what is below this share of a series' values is rounding noise
@@ -65,14 +64,7 @@ def mase(actual: Values, forecast: Values, insample_scale: Values) -> float:
 
 
 def owa(smape: float, mase: float, naive2_smape: float, naive2_mase: float) -> float:
-    """Overall weighted average of the M4 competition: the mean of SMAPE and MASE, each relative to Naive2's.
-
-    Args:
-        smape: Of the forecast, over all series.
-        mase: Of the forecast, over all series.
-        naive2_smape: Of Naive2, over the same series.
-        naive2_mase: Of Naive2, over the same series.
-    """
+    """Overall weighted average of the M4 competition: mean of SMAPE and MASE over all series, relative to Naive2's."""
     if not (0 < naive2_smape < np.inf and 0 < naive2_mase < np.inf):
         raise DataError(
             f"Naive2 scores SMAPE {naive2_smape:g} and MASE {naive2_mase:g}, and nothing is relative to that; "
@@ -94,10 +86,10 @@ def naive_scale(values: Values, offsets: Values, season: int) -> FloatArray:
     """
     if season < 1:
         raise ConfigError(f"season={season} is not a number of steps; use 1 where there is no season")
-    x, borders = _float64(values), _int64(offsets)
-    if borders.size < 1 or borders[0] != 0 or borders[-1] != x.size or (np.diff(borders) < 0).any():
+    x, edges = _float64(values), _float64(offsets).astype(np.int64)
+    if edges.size < 1 or edges[0] != 0 or edges[-1] != x.size or (np.diff(edges) < 0).any():
         raise DataError(f"the offsets do not cut {x.size} values into series; they rise from 0 to {x.size}")
-    lengths = np.diff(borders)
+    lengths = np.diff(edges)
     # A difference over a season belongs to the series its later value lies in, if its earlier one lies there too.
     owner = np.repeat(np.arange(lengths.size), lengths)
     inside = owner[season:] == owner[:-season]
@@ -132,9 +124,3 @@ def _float64(values: Values) -> FloatArray:
     if isinstance(values, Tensor):
         values = values.detach().cpu().numpy()
     return np.asarray(values, dtype=np.float64)
-
-
-def _int64(values: Values) -> IntArray:
-    if isinstance(values, Tensor):
-        values = values.detach().cpu().numpy()
-    return np.asarray(values, dtype=np.int64)

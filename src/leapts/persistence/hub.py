@@ -27,18 +27,9 @@ class LeapTS(forecasting.LeapTS, ModelHubMixin):
         model_card_kwargs: None = None,  # noqa: ARG002 - passed by the mixin; the model has its own card
         **push_to_hub_kwargs: Any,
     ) -> str | None:
-        """Save the model folder, and optionally push it.
+        """Save the model folder, optionally push it, and return the URL of the commit.
 
-        Args:
-            save_directory: The folder; its parents are created.
-            repo_id: The repository to push to; by default the name of the folder.
-            push_to_hub: Whether to push.
-            config: Not used.
-            model_card_kwargs: Not used.
-            push_to_hub_kwargs: Further options of `push_to_hub`.
-
-        Returns:
-            The URL of the commit, if pushed.
+        The repository has by default the name of the folder; `config` and `model_card_kwargs` are not used.
         """
         folder = Path(save_directory)
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -59,15 +50,9 @@ class LeapTS(forecasting.LeapTS, ModelHubMixin):
         local_files_only: bool = False,
         revision: str | None = None,
     ) -> Self:
-        """Load a model from a folder, or from the Hub through its cache.
+        """Load a model from a folder, or from a repository of the Hub such as `user/model`, through its cache.
 
-        Args:
-            pretrained_model_name_or_path: A folder, or the name of a repository such as `user/model`.
-            force_download: Whether to download files that are in the cache.
-            token: The access token for private repositories.
-            cache_dir: The folder of the cache.
-            local_files_only: Whether to use only the cache.
-            revision: A branch, tag or commit.
+        Options are those of `huggingface_hub.snapshot_download`.
 
         Raises:
             ModelFileError: When there is no such model, it cannot be downloaded, or it is damaged.

@@ -41,8 +41,8 @@ def create_app(
     Args:
         models: The models to serve.
         limits: Limits on requests.
-        token: The token that clients must send; None: no token is needed.
-        hosts: Host names the server answers to; None: any.
+        token: The token that clients must send; by default none.
+        hosts: Host names the server answers to; by default any.
         reload_every: Seconds between checks of the model folders.
         log: Called with each line of the log; control characters are escaped.
     """

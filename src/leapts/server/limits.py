@@ -7,29 +7,19 @@ from leapts.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Sizes, counts and times above which a request is refused.
+    """Sizes, counts and times above which a request is refused."""
 
-    Attributes:
-        body: Bytes of one request body.
-        bodies: Bytes of all request bodies being received, so that many slow clients cannot fill the memory.
-        series: Series in one request.
-        length: Values in one series.
-        concurrency: Forecasts in progress or waiting; further requests get status 503.
-        tables: The same for CSV forecasts and reports, which take longer.
-        wait: Seconds of work that may be queued before a request; more if one recent request alone took longer.
-        seconds: Time to receive a request, to answer it, and for the client to read the response.
-        header_seconds: Time for a connected client to send the headers of a request.
-    """
-
-    body: int = 8_000_000
+    body: int = 8_000_000  # bytes of one request body
+    # Bytes of all request bodies being received, so that many slow clients cannot fill the memory.
     bodies: int = 32_000_000
-    series: int = 2_000
-    length: int = 100_000
-    concurrency: int = 128
-    tables: int = 4
+    series: int = 2_000  # series in one request
+    length: int = 100_000  # values in one series
+    concurrency: int = 128  # forecasts in progress or waiting; further requests get status 503
+    tables: int = 4  # same for CSV forecasts and reports, which take longer
+    # Seconds of work that may be queued before a request; more if one recent request alone took longer.
     wait: float = 0.005
-    seconds: float = 30.0
-    header_seconds: float = 10.0
+    seconds: float = 30.0  # time to receive a request, to answer it, and for the client to read the response
+    header_seconds: float = 10.0  # time for a connected client to send the headers of a request
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

@@ -33,14 +33,9 @@ class ServerMiddleware:
     ) -> None:
         """Set the checks.
 
-        Args:
-            app: The application.
-            metrics: Counts every response.
-            paths: All paths of the application; others are counted together, so that clients cannot add labels.
-            token: The token that clients must send; None: no token is needed.
-            hosts: Host names the server answers to; None: any. A server on loopback must check them: otherwise a web
-                page could reach it by a host name that resolves to 127.0.0.1 (DNS rebinding).
-            log: Called with a line for each unexpected error.
+        `paths` are all paths of the application; others are counted together, so that clients cannot add labels. A
+        server on loopback must check `hosts`: otherwise a web page could reach it by a host name that resolves to
+        127.0.0.1 (DNS rebinding).
         """
         self._app = app
         self._metrics = metrics

@@ -45,19 +45,12 @@ class CheckedRequest(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ServedModel:
-    """One version of a model folder; requests that began with it end with it.
+    """One version of a model folder; requests that began with it end with it."""
 
-    Attributes:
-        name: The name that requests use.
-        version: The first digits of a digest of the configuration.
-        estimator: The model.
-        identity: Inodes, sizes and modification times of the files it was read from.
-    """
-
-    name: str
-    version: str
-    estimator: LeapTS
-    identity: Identity
+    name: str  # name that requests use
+    version: str  # first digits of a digest of the configuration
+    estimator: LeapTS  # model
+    identity: Identity  # inodes, sizes and modification times of the files it was read from
     row_seconds: float  # processor time of a forecast for each row of a large batch
 
     @classmethod

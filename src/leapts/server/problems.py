@@ -45,14 +45,7 @@ _UNION_MEMBERS = ("str", "int", "constrained-str", "constrained-int")
 
 
 class Problem(HTTPException):
-    """An error response.
-
-    Args:
-        kind: The kind of problem.
-        detail: What is wrong with this request.
-        hint: How to correct it.
-        headers: Additional headers of the response.
-    """
+    """An error response: its kind, what is wrong with this request, and how to correct it."""
 
     def __init__(self, kind: Kind, detail: str, hint: str, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(kind.status, detail, dict(headers or {}))

@@ -14,10 +14,7 @@ class ModelRegistry:
     """Models by name. No part of a request becomes a path."""
 
     def __init__(self, folders: Iterable[str | Path]) -> None:
-        """Read all model folders.
-
-        Args:
-            folders: Paths, or `NAME=PATH`; without a name, a model has the name of its folder.
+        """Read all model folders, given as paths or `NAME=PATH`; by default a model has the name of its folder.
 
         Raises:
             ConfigError: If two models have the same name.
@@ -61,11 +58,8 @@ class ModelRegistry:
     async def watch(self, every: float, log: Callable[[str, str, str], None]) -> None:
         """Check the folders again and again, and read those that were replaced.
 
-        If a folder cannot be read, the former version stays, and the folder is tried again.
-
-        Args:
-            every: Seconds between checks.
-            log: Called with the model, the outcome (`loaded` or `failed`) and a message.
+        If a folder cannot be read, the former version stays, and the folder is tried again. `log` is called with the
+        model, the outcome (`loaded` or `failed`) and a message.
         """
         while True:
             await asyncio.sleep(every)

@@ -69,14 +69,7 @@ def hosts_of(host: str) -> frozenset[str] | None:
 
 
 def serve(app: ASGIApp, listening: socket.socket, limits: Limits, *, ready: Callable[[], None]) -> None:
-    """Serve until SIGINT or SIGTERM, then finish the open requests and return.
-
-    Args:
-        app: The application.
-        listening: The socket.
-        limits: Limits on the time of connections.
-        ready: Called when requests are accepted.
-    """
+    """Serve until SIGINT or SIGTERM, then finish the open requests; `ready` is called when requests are accepted."""
     # Garbage collection skips the objects that exist now, which would take a seventh of the time.
     gc.collect()
     gc.freeze()

@@ -18,15 +18,10 @@ _AS_ISO = "write it as 2024-01-31 or 2024-01-31T13:00:00"
 
 
 def future_texts(last: Timestamp, fitted: Panel, h: int) -> list[Timestamp]:
-    """List the `h` timestamps after the last one of a history.
-
-    Args:
-        last: A timestamp in ISO 8601, or a step number, as in the training data.
-        fitted: The training data, for its frequency, timezone and kind of timestamps.
-        h: The horizon.
+    """List the `h` timestamps after the last one of a history: a timestamp in ISO 8601, or a step number.
 
     Raises:
-        DataError: If it is not such a timestamp.
+        DataError: If it is not a timestamp of the kind of the training data.
     """
     dates = fitted.first.dtype.kind == "M"
     if isinstance(last, str) != dates:

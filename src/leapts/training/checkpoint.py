@@ -72,12 +72,7 @@ class Checkpoint:
         write_file(self.path, save(tensors, metadata={"record": json.dumps(record)}))
 
     def restore(self, content: bytes, model: LeapTSModel, optimizer: torch.optim.Optimizer) -> TrainingState:
-        """Restore model and optimizer.
-
-        Args:
-            content: The bytes that `read` returned, here or in another process.
-            model: The model to restore.
-            optimizer: The optimizer of the model.
+        """Restore model and optimizer from the bytes that `read` returned, here or in another process.
 
         Raises:
             ModelFileError: When the content is damaged, or belongs to a run with other options or data.

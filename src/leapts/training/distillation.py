@@ -37,20 +37,12 @@ def train_with_distillation(
     checkpoint: Checkpoint | None = None,
     workers: Workers | None = None,
 ) -> TrainingReport:
-    """Train the teachers that the options ask for, then the model; without teachers, like `train`.
+    """Train the teachers that the options ask for, then the model as their student; without teachers, like `train`.
 
-    Args:
-        model: The model, which is the student if there are teachers.
-        make: Builds a teacher from a seed.
-        training: The training windows.
-        validation: The validation windows, also of the teachers.
-        config: The options; a teacher takes `max_steps` steps, the student `STUDENT_LENGTH` times as many.
-        progress: Called after every step, with steps counted over all models.
-        checkpoint: As in `train`; teachers have subfolders of it.
-        workers: The processes that share every batch.
+    A teacher, which `make` builds from a seed, takes `max_steps` steps, the student `STUDENT_LENGTH` times as many. The
+    steps of the progress are counted over all models; teachers have subfolders of the checkpoint.
 
-    Returns:
-        The report of the model, without its teachers.
+    Returns the report of the model, without its teachers.
 
     Raises:
         TrainingError: When a loss is no longer finite; the model then has the last kept weights of the diverging one.
@@ -93,13 +85,7 @@ class DistillationWindows:
     """
 
     def __init__(self, windows: WindowSource, teachers: Sequence[LeapTSModel], *, weight: float) -> None:
-        """Set windows and teachers.
-
-        Args:
-            windows: The windows with the actual targets; unknown ones stay unknown.
-            teachers: Trained models with the same look-back and horizon.
-            weight: Weight of the teachers' forecast in a target, from 0 to 1.
-        """
+        """Mix the actual targets, where they are known, with the teachers' mean forecast of that weight (0 to 1)."""
         self.windows = windows
         self.teachers = teachers
         self.weight = weight

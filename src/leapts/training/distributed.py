@@ -83,11 +83,7 @@ def current_workers() -> Workers:
 
 
 def require_same(workers: Workers, digest: bytes) -> None:
-    """Refuse processes with different options or data.
-
-    Args:
-        workers: The processes.
-        digest: The digest of the options and the data of this process.
+    """Refuse processes with different digests of options and data.
 
     Raises:
         ConfigError: On every process, with the ranks that differ from rank 0.

@@ -65,15 +65,9 @@ def train(
 ) -> TrainingReport:
     """Train a model in place; it ends with the weights of the lowest validation error.
 
-    Args:
-        model: The model.
-        training: The training windows.
-        validation: The validation windows; without them, the last weights are kept.
-        config: The options of the training.
-        progress: Called after every step.
-        checkpoint: Saved at every validation check; if it exists, training resumes from it.
-        beat_start: Whether the initial weights are kept unless others have a lower validation error.
-        workers: The processes that share every batch; by default this one only.
+    Without validation windows the last weights are kept; with `beat_start`, the initial weights are kept unless others
+    have a lower validation error. The checkpoint is saved at every validation check; if it exists, training resumes
+    from it. The workers share every batch.
 
     Raises:
         TrainingError: When the loss is no longer finite; the model then has the last kept weights.
