@@ -56,7 +56,7 @@ def progress_bar(progress: Progress | Literal["auto"] | None) -> Iterator[Progre
 
 @contextmanager
 def _notebook_line(display: Any) -> Iterator[Progress]:
-    """Show one line of text, replaced every hundredth of the training and removed at its end."""
+    """Show one line of text, which is updated a hundred times during training and removed at its end."""
     handle = display.display(display.HTML(""), display_id=True)
 
     def show(step: TrainingStep) -> None:
