@@ -46,10 +46,8 @@ def mase(actual: Values, forecast: Values, insample_scale: Values) -> float:
     Args:
         actual: [series, h], or [h] for a single series.
         forecast: The same.
-        insample_scale: One for each series, from `naive_scale`.
-
-    Returns:
-        The mean over all series: `inf` as soon as a series of scale 0 is not forecast exactly.
+        insample_scale: One for each series, from `naive_scale`. A series of scale 0 that is not forecast exactly has an
+            infinite error.
     """
     y, f = _pair(actual, forecast)
     scale = _float64(insample_scale)
