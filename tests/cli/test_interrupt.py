@@ -71,3 +71,18 @@ def test_resume_without_checkpoint_starts_at_step_0(leapts: Leapts, data: Path, 
     result = leapts(*arguments, "--checkpoint", tmp_path / "run", "--resume")
     assert result.code == 0
     assert "step 0" in result.err
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs the list of loaded libraries of Linux")
+@pytest.mark.parametrize("library", ["pydantic_core", "_multiarray_umath", "libtorch"])
+def test_an_interrupt_during_an_import_ends_with_one_line(data: Path, tmp_path: Path, library: str) -> None:
+    command = [sys.executable, "-m", "leapts", "fit", str(data), *LONG, "--out", str(tmp_path / "m")]
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until, maps = time.monotonic() + 60, Path(f"/proc/{process.pid}/maps")
+    while library not in maps.read_text() and time.monotonic() < until:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    # Python ends by the signal itself where the interrupt passed through some of its C code; shells show 130 for both.
+    assert (process.returncode in (130, -signal.SIGINT), out) == (True, b"")
+    assert err.splitlines() == [b"interrupted"]
