@@ -141,7 +141,7 @@ def test_a_missing_extra_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_model_is_named() -> None:
-    with pytest.raises(ConfigError, match="no statistical baseline 'AutoMagic'; there are AutoETS, AutoTheta"):
+    with pytest.raises(ConfigError, match="no baseline 'AutoMagic' of this kind; there are AutoETS, AutoTheta"):
         statistical_baselines(4, ["AutoMagic"])
 
 
@@ -172,5 +172,5 @@ def test_neural_baselines_learn_a_wave_and_keep_series_apart() -> None:
 def test_neural_baselines_that_are_not_there_are_named() -> None:
     from leapts.forecasting.baselines import neural_baselines
 
-    with pytest.raises(ConfigError, match="no neural baseline 'Oracle'; there are DLinear, NHITS"):
+    with pytest.raises(ConfigError, match="no baseline 'Oracle' of this kind; there are DLinear, NHITS"):
         neural_baselines(12, models=["Oracle"])

@@ -6,7 +6,7 @@ A baseline forecasts all series of a panel at once, from its flat values and off
 import importlib
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -164,7 +164,8 @@ def statistical_baselines(season: int, models: Sequence[str] = STATISTICAL_MODEL
         ImportError: When statsforecast is not installed.
         ConfigError: When there is no such model.
     """
-    classes = _classes(models, STATISTICAL_MODELS, "statistical", "statsforecast", "stats")
+    missing = "the statistical baselines need: pip install 'leapts[stats]'"
+    classes = _classes(models, STATISTICAL_MODELS, lambda: importlib.import_module("statsforecast.models"), missing)
     return tuple(StatisticalBaseline(model(season_length=season), season, name) for name, model in classes.items())
 
 
@@ -175,22 +176,22 @@ def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tupl
         ImportError: When neuralforecast is not installed.
         ConfigError: When there is no such model.
     """
-    classes = _classes(models, NEURAL_MODELS, "neural", "neuralforecast", "neural")
+    missing = "the neural baselines need: pip install 'leapts[neural]'"
+    classes = _classes(models, NEURAL_MODELS, lambda: importlib.import_module("neuralforecast.models"), missing)
     return tuple(NeuralBaseline(model, season, name) for name, model in classes.items())
 
 
-def _classes(names: Sequence[str], known: Sequence[str], kind: str, library: str, extra: str) -> dict[str, Any]:
+def _classes(names: Sequence[str], known: Sequence[str], load: Callable[[], Any], missing: str) -> dict[str, Any]:
     """Import the classes of these models from a library."""
     for name in names:
         if name not in known:
-            raise ConfigError(f"there is no {kind} baseline {name!r}; there are {', '.join(known)}")
+            raise ConfigError(f"there is no baseline {name!r} of this kind; there are {', '.join(known)}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            importlib.import_module(library)
-            module = importlib.import_module(f"{library}.models")
+            module = load()
     except ImportError as error:
-        raise ImportError(f"the {kind} baselines need: pip install 'leapts[{extra}]'") from error
+        raise ImportError(missing) from error
     return {name: getattr(module, name) for name in names}
 
 
