@@ -8,7 +8,7 @@ frame = forecast.to_frame(level=[80, 95])
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -142,7 +142,7 @@ class Predictor:
                     coarse=None if found.coarse is None else units.inverse(found.coarse[rows]),
                     scale=request.scale,
                     groups=request.groups,
-                    trace=None if found.trace is None else found.trace.arranged(_taking(rows)),
+                    trace=None if found.trace is None else found.trace.arranged(itemgetter(rows)),
                     scores=self.scores,
                 )
             )
@@ -253,10 +253,6 @@ class Predictor:
         extra = [name for name in names if str(name) not in self._places]
         if extra:
             raise DataError(f"the model was fitted without the series {listed(extra)}; leave them out, or fit again")
-
-
-def _taking(rows: slice) -> Any:
-    return lambda x: x[rows]
 
 
 def _scaled(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:

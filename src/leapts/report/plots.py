@@ -3,7 +3,6 @@
 Each `plot_` function draws on the axes it is given, or on new ones, and returns them.
 """
 
-import importlib
 import io
 import re
 import warnings
@@ -209,18 +208,27 @@ def plot_training(report: TrainingReport, *, ax: "Axes | None" = None) -> "Axes"
 
 def new_figure(panels: int, *, width: float = 4.2) -> "Figure":
     """Create a figure with `panels` axes side by side, without opening a window."""
-    figure: Figure = _matplotlib("figure").Figure(figsize=(width * panels, 3.6), layout="constrained")
+    _require_matplotlib()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * panels, 3.6), layout="constrained")
     figure.subplots(1, panels)
     return figure
 
 
 def _axes(ax: "Axes | None") -> "Axes":
-    return ax if ax is not None else _matplotlib("pyplot").subplots(layout="constrained")[1]
+    if ax is not None:
+        return ax
+    _require_matplotlib()
+    from matplotlib import pyplot
+
+    axes: Axes = pyplot.subplots(layout="constrained")[1]
+    return axes
 
 
-def _matplotlib(module: str) -> Any:
+def _require_matplotlib() -> None:
     try:
-        return importlib.import_module(f"matplotlib.{module}")
+        import matplotlib as _  # noqa: F401 - only whether it is installed
     except ImportError as error:
         raise ImportError("plots need: pip install 'leapts[plot]'") from error
 
