@@ -29,7 +29,7 @@ _MAY_EVALUATE = (
 )
 
 # Where a cluster's machines speak to each other: Ray carries what its own workers say in pickles, and nobody else's.
-_MAY_UNPICKLE = ("/ray/trials.py", "/ray/training.py")
+_MAY_UNPICKLE = ("/integrations/ray/tuning.py", "/integrations/ray/forecast.py")
 
 _heard: list[str] = []
 
