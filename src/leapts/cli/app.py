@@ -5,9 +5,7 @@ import io
 import os
 import re
 import shlex
-import signal
 import sys
-import threading
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -87,17 +85,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Characters that the terminal cannot encode are escaped, as on standard error.
         sys.stdout.reconfigure(errors="backslashreplace")
-    signal.signal(signal.SIGINT, _on_interrupt)
     sys.exit(run(sys.argv[1:]))
-
-
-_interrupted = threading.Event()
-
-
-def _on_interrupt(*_: object) -> None:
-    """Remember an interrupt: a library that is being imported may turn it into an error of its own."""
-    _interrupted.set()
-    raise KeyboardInterrupt
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -124,9 +112,6 @@ def run(arguments: Sequence[str]) -> int:
         complain(f"error: {_usage(error)}")
         return WRONG_INPUT
     except Exception as error:
-        if _interrupted.is_set():
-            complain("interrupted")
-            return INTERRUPTED
         # --debug is not taken from the parser, since parsing may fail.
         return _report(error, debug="--debug" in arguments)
     if outcome == INTERRUPTED:
