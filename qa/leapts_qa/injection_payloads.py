@@ -231,5 +231,6 @@ def as_file(payload: str) -> str:
 
 
 def series_names(payloads: Sequence[str]) -> tuple[str, ...]:
-    """Keep one of several payloads that look alike, since a table with several is refused."""
-    return tuple({visible_name(payload): payload.rstrip() for payload in payloads}.values())
+    """Keep payloads that a table accepts as names: visible ones, and one of several that look alike."""
+    names = {visible_name(payload): payload.rstrip() for payload in payloads}
+    return tuple(payload for shown, payload in names.items() if shown)

@@ -29,7 +29,7 @@ def test_there_are_two_hundred() -> None:
         ("file names", 50, 24),
         ("logs", 20, 20),
         ("figures", 40, 5),
-        pytest.param("report", 4, 49, marks=[in_browser, pytest.mark.slow]),
+        pytest.param("report", 4, 48, marks=[in_browser, pytest.mark.slow]),
         pytest.param("titles", 40, 5, marks=in_browser),
         pytest.param("page", 20, 30, marks=[in_browser, pytest.mark.slow]),
     ],
