@@ -79,7 +79,7 @@ $(PEERS_READY): $(READY) constraints-peers.txt
 	@touch $@
 
 peers: $(PEERS_READY) ## test the adapters and the benchmark's peers with neuralforecast, Darts, sktime and statsforecast, and the frames of pandas 2
-	$(PEERS)/bin/python $(PYTEST) tests/integrations tests/forecasting/test_baselines.py tests/data \
+	$(PEERS)/bin/python $(PYTEST) --ignore tests/integrations/ray tests/integrations tests/forecasting/test_baselines.py tests/data \
 		tests/forecasting/test_kinds.py tests/bench/test_baselines.py
 
 # Ray and Spark are heavy beside what everybody needs, and their tests bring up a cluster: apart, and one after the other.

@@ -186,7 +186,7 @@ def _wall_at(first: Timestamps, positions: Positions, frequency: Frequency, time
     days = wall.astype("datetime64[D]")
     try:
         dates = _calendar(frequency, days, int(positions.max(initial=0)) * frequency.step)
-    except (OverflowError, pd.errors.OutOfBoundsDatetime):
+    except (OverflowError, ValueError):  # of pandas, which differs by version
         raise _out_of_range(first, positions, frequency) from None
     index = np.searchsorted(dates, days)
     off = dates[np.minimum(index, len(dates) - 1)] != days

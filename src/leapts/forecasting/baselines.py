@@ -3,7 +3,6 @@
 A baseline forecasts all series of a panel at once, from its flat values and offsets.
 """
 
-import importlib
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -165,7 +164,7 @@ def statistical_baselines(season: int, models: Sequence[str] = STATISTICAL_MODEL
         ConfigError: When there is no such model.
     """
     missing = "the statistical baselines need: pip install 'leapts[stats]'"
-    classes = _classes(models, STATISTICAL_MODELS, lambda: importlib.import_module("statsforecast.models"), missing)
+    classes = _classes(models, STATISTICAL_MODELS, _import_statsforecast, missing)
     return tuple(StatisticalBaseline(model(season_length=season), season, name) for name, model in classes.items())
 
 
@@ -177,8 +176,20 @@ def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tupl
         ConfigError: When there is no such model.
     """
     missing = "the neural baselines need: pip install 'leapts[neural]'"
-    classes = _classes(models, NEURAL_MODELS, lambda: importlib.import_module("neuralforecast.models"), missing)
+    classes = _classes(models, NEURAL_MODELS, _import_neuralforecast, missing)
     return tuple(NeuralBaseline(model, season, name) for name, model in classes.items())
+
+
+def _import_statsforecast() -> Any:
+    from statsforecast import models
+
+    return models
+
+
+def _import_neuralforecast() -> Any:
+    from neuralforecast import models
+
+    return models
 
 
 def _classes(names: Sequence[str], known: Sequence[str], load: Callable[[], Any], missing: str) -> dict[str, Any]:
