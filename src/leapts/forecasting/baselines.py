@@ -163,9 +163,8 @@ def statistical_baselines(season: int, models: Sequence[str] = STATISTICAL_MODEL
         ImportError: When statsforecast is not installed.
         ConfigError: When there is no such model.
     """
-    missing = "the statistical baselines need: pip install 'leapts[stats]'"
-    classes = _classes(models, STATISTICAL_MODELS, _import_statsforecast, missing)
-    return tuple(StatisticalBaseline(model(season_length=season), season, name) for name, model in classes.items())
+    found = _classes(models, STATISTICAL_MODELS, _import_statsforecast, "stats")
+    return tuple(StatisticalBaseline(model(season_length=season), season, name) for name, model in found.items())
 
 
 def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tuple[NeuralBaseline, ...]:
@@ -175,9 +174,8 @@ def neural_baselines(season: int, models: Sequence[str] = NEURAL_MODELS) -> tupl
         ImportError: When neuralforecast is not installed.
         ConfigError: When there is no such model.
     """
-    missing = "the neural baselines need: pip install 'leapts[neural]'"
-    classes = _classes(models, NEURAL_MODELS, _import_neuralforecast, missing)
-    return tuple(NeuralBaseline(model, season, name) for name, model in classes.items())
+    found = _classes(models, NEURAL_MODELS, _import_neuralforecast, "neural")
+    return tuple(NeuralBaseline(model, season, name) for name, model in found.items())
 
 
 def _import_statsforecast() -> Any:
@@ -192,17 +190,16 @@ def _import_neuralforecast() -> Any:
     return models
 
 
-def _classes(names: Sequence[str], known: Sequence[str], load: Callable[[], Any], missing: str) -> dict[str, Any]:
+def _classes(names: Sequence[str], known: Sequence[str], load: Callable[[], Any], extra: str) -> dict[str, Any]:
     """Import the classes of these models from a library."""
-    for name in names:
-        if name not in known:
-            raise ConfigError(f"there is no baseline {name!r} of this kind; there are {', '.join(known)}")
+    if unknown := [name for name in names if name not in known]:
+        raise ConfigError(f"there is no baseline {unknown[0]!r} of this kind; there are {', '.join(known)}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             module = load()
     except ImportError as error:
-        raise ImportError(missing) from error
+        raise ImportError(f"these baselines need: pip install 'leapts[{extra}]'") from error
     return {name: getattr(module, name) for name in names}
 
 
