@@ -146,10 +146,10 @@ def _distilled() -> Iterator[Entry]:
     """List the data sets of the paper, each forecast by a student of four teachers."""
     for seed in SEEDS:
         for dataset in PAPER_SETS:
-            taught = recipe(dataset).distilled(MEMBERS)
+            distilled = recipe(dataset).distilled(MEMBERS)
             for horizon in find(dataset).horizons:
                 yield Entry(
-                    DISTILLED, taught.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed)
+                    DISTILLED, distilled.run(dataset, input_size=look_back_of(dataset), horizon=horizon, seed=seed)
                 )
 
 

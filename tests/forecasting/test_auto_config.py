@@ -37,26 +37,26 @@ def test_one_short_series_shortens_the_look_back_of_all_only_where_it_is_not_pad
         for name, length in lengths.items()
     ]
 
-    def pick(series: str, *, pad_short: bool) -> AutoOption:
+    def choose(series: str, *, pad_short: bool) -> AutoOption:
         panel = read_panel(pd.concat(frames)).select(list(series.split()))
         plan = plan_fit(panel, FitConfig(h=7, input_size=None, val_size=0, model={}, training={}, pad_short=pad_short))
-        return next(pick for pick in plan.auto_config if pick.option == "input_size")
+        return next(one for one in plan.auto_config if one.option == "input_size")
 
-    assert pick("a b new", pad_short=True) == AutoOption("input_size", 28, "four seasons of 7")
-    assert pick("a b new", pad_short=False).value == 1
-    assert pick("new", pad_short=True).reason.startswith("half of the median series")
+    assert choose("a b new", pad_short=True) == AutoOption("input_size", 28, "four seasons of 7")
+    assert choose("a b new", pad_short=False).value == 1
+    assert choose("new", pad_short=True).reason.startswith("half of the median series")
 
 
 def test_options_given_as_text_are_the_numbers_they_spell_and_others_are_refused() -> None:
     panel = read_panel(pd.DataFrame({"ds": range(100), "y": range(100)}))
 
-    def pick(**training: object) -> TrainingConfig:
+    def choose(**training: object) -> TrainingConfig:
         model = {"state": {"kind": "cde", "clusters": "1"}}
         return plan_fit(panel, FitConfig(h=2, input_size=4, val_size=None, model=model, training=training)).training
 
-    assert pick(max_steps="100", patience=None) == pick(max_steps=100)
+    assert choose(max_steps="100", patience=None) == choose(max_steps=100)
     with pytest.raises(ConfigError, match="max_steps='many': must be a whole number"):
-        pick(max_steps="many")
+        choose(max_steps="many")
 
 
 def test_a_look_back_of_one_value_is_taken_as_it_is() -> None:
@@ -70,15 +70,15 @@ def test_a_batch_is_for_the_windows_to_come_and_padded_ones_count() -> None:
     rows = [(name, step, step % 5) for name in range(200) for step in range(21)]
     panel = read_panel(pd.DataFrame(rows, columns=["unique_id", "ds", "y"]))
 
-    def pick(panel: Panel, input_size: int, *, pad_short: bool) -> FitPlan:
+    def choose(panel: Panel, input_size: int, *, pad_short: bool) -> FitPlan:
         model = {"mixing": "none"}
         return plan_fit(
             panel, FitConfig(h=3, input_size=input_size, val_size=3, model=model, training={}, pad_short=pad_short)
         )
 
-    padded, lone = pick(panel, 24, pad_short=True), pick(panel.select([0]), 12, pad_short=False)
+    padded, lone = choose(panel, 24, pad_short=True), choose(panel.select([0]), 12, pad_short=False)
     for plan, windows in ((padded, 200), (lone, 4)):
-        reasons = {pick.option: pick.reason for pick in plan.auto_config}
+        reasons = {one.option: one.reason for one in plan.auto_config}
         assert reasons["max_steps"].startswith(f"20 passes over {windows} windows")
         # A fit takes no more than there are; an update with more data takes as many as these.
         assert plan.training.batch_size == 512

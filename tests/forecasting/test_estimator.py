@@ -269,8 +269,8 @@ def test_refitting_uses_the_windows_in_between() -> None:
 
 def test_a_distilled_model_is_one_model_fitted_after_its_teachers(tmp_path: Path) -> None:
     heard: list[int] = []
-    taught = make_forecaster(training={"distill_from": 2}, **UNIVARIATE)
-    taught.fit(make_frame(), progress=lambda step: heard.append(step.max_steps), checkpoint_dir=tmp_path / "state")
+    distilled = make_forecaster(training={"distill_from": 2}, **UNIVARIATE)
+    distilled.fit(make_frame(), progress=lambda step: heard.append(step.max_steps), checkpoint_dir=tmp_path / "state")
     plain = make_forecaster(**UNIVARIATE).fit(make_frame())
     steps = plain.predictor_.training.max_steps
     assert set(heard) == {(2 + STUDENT_LENGTH) * steps}
@@ -278,13 +278,13 @@ def test_a_distilled_model_is_one_model_fitted_after_its_teachers(tmp_path: Path
         "teacher-1",
         "teacher-2",
     ]
-    forecast, trace = taught.predict(return_trace=True)
+    forecast, trace = distilled.predict(return_trace=True)
     assert not forecast["LeapTS"].equals(plain.predict()["LeapTS"])
     assert len(trace) >= len(forecast["unique_id"].unique())
     again = make_forecaster(training={"distill_from": 2}, **UNIVARIATE)
     again.fit(make_frame(), checkpoint_dir=tmp_path / "state", resume=True)
     assert again.predict().equals(forecast)
-    taught.save(tmp_path / "model")
+    distilled.save(tmp_path / "model")
     assert LeapTS.load(tmp_path / "model").predict().equals(forecast)
 
 
@@ -340,10 +340,10 @@ def test_wrong_options_are_refused_by_name(call: Any, message: str) -> None:
 
 def test_only_the_horizon_is_needed_and_auto_config_is_listed() -> None:
     model = LeapTS(h=H, max_steps=20).fit(make_frame())
-    picks = {pick.option: pick for pick in model.auto_config_}
-    assert set(picks) == {"val_size", "input_size", "hidden_size", "normalization", "mixing", "batch_size"}
-    assert picks["input_size"].value == model.predictor_.config.input_size == 28
-    assert all(pick.reason for pick in model.auto_config_)
+    chosen = {one.option: one for one in model.auto_config_}
+    assert set(chosen) == {"val_size", "input_size", "hidden_size", "normalization", "mixing", "batch_size"}
+    assert chosen["input_size"].value == model.predictor_.config.input_size == 28
+    assert all(one.reason for one in model.auto_config_)
 
 
 def test_options_can_be_read_changed_and_passed_on() -> None:
@@ -618,8 +618,8 @@ def test_an_update_leaves_intervals_of_as_many_windows_as_a_fit(val_size: int | 
     assert model.predictor_.scores is not None
     assert fresh.predictor_.scores is not None
     assert model.predictor_.scores.counts.tolist() == fresh.predictor_.scores.counts.tolist()
-    assert [pick for pick in model.auto_config_ if pick.option == "val_size"] == [
-        pick for pick in fresh.auto_config_ if pick.option == "val_size"
+    assert [one for one in model.auto_config_ if one.option == "val_size"] == [
+        one for one in fresh.auto_config_ if one.option == "val_size"
     ]
     model.predict(level=[95])
 
@@ -628,15 +628,15 @@ def test_an_update_leaves_intervals_of_as_many_windows_as_a_fit(val_size: int | 
 def test_an_update_holds_out_what_its_shortest_series_leaves_room_for(room: int, held_out: int) -> None:
     model = make_forecaster(val_size=60, **UNIVARIATE).fit(make_frame({"a": 400, "b": 400}))
     model.update(make_frame({"a": 400, "b": LOOKBACK + H + room}), max_steps=1)
-    picked = {pick.option: pick.value for pick in model.auto_config_}
-    assert picked.get("val_size", 60) == held_out
+    chosen = {one.option: one.value for one in model.auto_config_}
+    assert chosen.get("val_size", 60) == held_out
     assert (model.report_.best_validation is not None) == (held_out > 0)
 
 
 def test_an_update_with_padding_needs_no_look_back_beside_what_it_holds_out() -> None:
     model = make_forecaster(val_size=20, pad_short=True, **UNIVARIATE).fit(make_frame({"a": 400, "b": 400}))
     model.update(make_frame({"a": 400, "b": H + 1 + 9}), max_steps=1)
-    assert {pick.option: pick.value for pick in model.auto_config_}["val_size"] == 9
+    assert {one.option: one.value for one in model.auto_config_}["val_size"] == 9
 
 
 def test_an_update_refuses_to_hold_out_less_than_a_window() -> None:
