@@ -250,6 +250,9 @@ class ModelConfig(RootOptions):
     summary_size: Size = 16
     mask_sharpness: Annotated[float, Field(gt=0)] = 0.5
     temporal_clip: tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(gt=0, le=1e6)]] = (0.05, 1.0)
+    quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
+        default=(), max_length=99, description="quantiles to learn, rising, with the median; none: a point forecast"
+    )
 
     @property
     def clusters(self) -> int:
@@ -260,6 +263,8 @@ class ModelConfig(RootOptions):
     def _parts_fit_together(self) -> Self:
         if self.temporal_clip[0] > self.temporal_clip[1]:
             raise ValueError(f"temporal_clip is (lowest, highest), not {self.temporal_clip}")
+        if self.quantiles and (0.5 not in self.quantiles or list(self.quantiles) != sorted(set(self.quantiles))):
+            raise ValueError(f"quantiles must rise and include the median 0.5, unlike {list(self.quantiles)}")
         clusters = self.clusters
         by_series = {
             "mixing": self.mixing.kind != "none",

@@ -16,7 +16,7 @@ ADAPTIVE = [by_mean, by_last_value]
 def test_restoring_a_normalized_window_gives_the_window(normalization: Normalization) -> None:
     history = make_history().double()
     window = normalization(history)
-    torch.testing.assert_close(window.restore(window.values), history)
+    torch.testing.assert_close(window.units.restore(window.values), history)
 
 
 @pytest.mark.parametrize("normalization", ADAPTIVE)
@@ -34,20 +34,20 @@ def test_a_shifted_window_loses_its_level_and_keeps_its_spread(level: float, spr
 
 def test_centers_are_the_mean_the_last_value_or_zero() -> None:
     history = make_history().double()
-    assert torch.equal(by_mean(history).center, history.mean(-1, keepdim=True))
-    assert torch.equal(by_last_value(history).center, history[..., -1:])
-    assert torch.equal(shifted(history).center, history[..., -1:])
+    assert torch.equal(by_mean(history).units.center, history.mean(-1, keepdim=True))
+    assert torch.equal(by_last_value(history).units.center, history[..., -1:])
+    assert torch.equal(shifted(history).units.center, history[..., -1:])
     assert torch.equal(unnormalized(history).values, history)
 
 
 @pytest.mark.parametrize("normalization", ADAPTIVE)
 def test_scale_is_the_population_standard_deviation(normalization: Normalization) -> None:
     history = make_history().double()
-    torch.testing.assert_close(normalization(history).scale, history.std(-1, correction=0, keepdim=True))
+    torch.testing.assert_close(normalization(history).units.scale, history.std(-1, correction=0, keepdim=True))
 
 
 @pytest.mark.parametrize("normalization", ADAPTIVE)
 def test_a_constant_window_normalizes_to_zero(normalization: Normalization) -> None:
     window = normalization(torch.full((3, 2, 8), 7.0))
     assert torch.equal(window.values, torch.zeros(3, 2, 8))
-    assert torch.equal(window.restore(torch.zeros(3, 2, 5)), torch.full((3, 2, 5), 7.0))
+    assert torch.equal(window.units.restore(torch.zeros(3, 2, 5)), torch.full((3, 2, 5), 7.0))

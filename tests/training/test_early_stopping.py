@@ -13,7 +13,7 @@ def _state() -> TrainingState:
 def _check(state: TrainingState, score: float | None, *, patience: int = 2, losses: tuple[float, ...] = (1.0,)) -> None:
     state.report.steps += 10
     state.losses_since_check.extend(losses)
-    state.record_check(make_model("none"), score, patience)
+    state.record_check(make_model("none"), score, score, patience)
 
 
 def test_a_fresh_state_has_a_copy_of_the_weights_and_an_empty_report() -> None:

@@ -15,6 +15,7 @@ from leapts.model.control import ControlSignal
 from leapts.model.encoder import Encoder, MlpMixer, PooledMixer, SeriesEmbedding
 from leapts.model.network import CoarseOnly, GatedFusion, LeapTSModel, WindowShape
 from leapts.model.normalization import by_last_value, by_mean, shifted, unnormalized
+from leapts.model.outputs import PlainOutputs, QuantileOutputs
 from leapts.model.rollout import Rollout
 from leapts.model.scales import ScaleGrid
 from leapts.model.segments import SegmentHeads
@@ -39,14 +40,16 @@ def build_model(
         config: The options of the network.
         seed: The seed of the initial weights.
         clusters: The cluster of each series, if the options ask for several (see `leapts.model.cluster_series`).
-        outputs_per_step: Outputs for each step of the horizon; more than one for some losses.
+        outputs_per_step: Outputs for each step of the horizon of a network without quantiles; more than one for some
+            losses.
     """
     checked, series = _check_clusters(config, clusters), config.n_series or 0
+    outputs = QuantileOutputs(config.quantiles) if config.quantiles else PlainOutputs(outputs_per_step)
     # Torch's default generator is global: no other thread may draw from it in between.
     with _INITIALIZATION, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return LeapTSModel(
-            WindowShape(config.input_size, config.h, config.n_series, outputs_per_step),
+            WindowShape(config.input_size, config.h, config.n_series),
             hidden=config.hidden_size,
             normalization=_NORMALIZATIONS[config.normalization],
             encoder=Encoder(
@@ -56,7 +59,8 @@ def build_model(
                 identity=SeriesEmbedding(series, config.hidden_size) if config.series_embedding else nn.Identity(),
                 mixer=_mixer(config),
             ),
-            fusion=_fusion(config, outputs_per_step),
+            fusion=_fusion(config, outputs.written_per_step),
+            outputs=outputs,
             clusters=checked,
         )
 

@@ -13,7 +13,8 @@ from leapts.errors import ShapeError
 from leapts.model.control import Segment
 from leapts.model.encoder import Encoder
 from leapts.model.inference import inference_copy
-from leapts.model.normalization import Normalization
+from leapts.model.normalization import Normalization, Units
+from leapts.model.outputs import PlainOutputs, QuantileOutputs
 from leapts.model.rollout import Rollout
 from leapts.model.schedulers import Hidden, NoiseSource, draw_noise
 from leapts.model.trace import ScheduleTrace, TraceRecorder
@@ -26,11 +27,12 @@ Record = Literal["nothing", "schedule", "leaps", "states"]
 
 
 class RunOptions(NamedTuple):
-    """How a forward pass runs: noise to explore with, execution, and values to record."""
+    """How a forward pass runs: noise to explore with, execution, values to record, quantiles or the median alone."""
 
     noise: NoiseSource | None = None
     execution: Execution = "sparse"
     record: Record = "nothing"
+    quantiles: bool = True
 
 
 class Fused(NamedTuple):
@@ -90,12 +92,6 @@ class WindowShape:
     lookback: int
     horizon: int
     n_series: int | None
-    outputs_per_step: int = 1
-
-    @property
-    def outputs(self) -> int:
-        """Count the outputs of a forecast of one series."""
-        return self.horizon * self.outputs_per_step
 
     def check(self, history: Tensor) -> None:
         """Raise a ShapeError if a history does not have this shape."""
@@ -108,7 +104,7 @@ class WindowShape:
 
 
 class Forecast(NamedTuple):
-    """A forecast, with its coarse forecast and its trace if recorded."""
+    """A forecast, with the point forecast of the coarse part and the trace if recorded."""
 
     values: Outputs
     coarse: Outputs | None
@@ -130,15 +126,29 @@ class LeapTSModel(nn.Module):
         normalization: Normalization,
         encoder: Encoder,
         fusion: GatedFusion | CoarseOnly,
+        outputs: PlainOutputs | QuantileOutputs,
         clusters: tuple[int, ...] | None = None,
     ) -> None:
         super().__init__()
         self.shape = shape
         self.normalization = normalization
         self.encoder = encoder
-        self.head = nn.Linear(hidden, shape.outputs + fusion.state_size)  # the coarse forecast and the first state
+        # The coarse forecast, the first state, and the features of the window that its outputs need.
+        self.parts = [shape.horizon * outputs.written_per_step, fusion.state_size, outputs.features]
+        self.head = nn.Linear(hidden, sum(self.parts))
         self.fusion = fusion
+        self.outputs = outputs
         self.layout = _ClusterLayout(clusters)
+
+    @property
+    def levels(self) -> Float[Tensor, " quantiles"]:
+        """Return the levels of the quantiles of a step; of a point forecast, the median alone."""
+        return self.outputs.levels
+
+    @property
+    def median(self) -> int:
+        """Return the index of the median among the quantiles."""
+        return self.outputs.below
 
     def forward(self, history: History, generator: NoiseSource | None = None) -> Outputs:
         """Forecast by the dense execution, for training and export; a generator makes it explore."""
@@ -157,10 +167,11 @@ class LeapTSModel(nn.Module):
         *,
         execution: Execution = "sparse",
         record: Record = "nothing",
+        quantiles: bool = False,
     ) -> Forecast:
-        """Forecast without gradients, and record the trace if asked for."""
+        """Forecast without gradients; record the trace and compute quantiles if asked for."""
         model = inference_copy(self) if execution == "sparse" else self
-        return model._run(history, RunOptions(generator, execution, record))
+        return model._run(history, RunOptions(generator, execution, record, quantiles))
 
     def traced(self, history: History) -> Forecast:
         """Forecast by the dense execution with its schedule, for export."""
@@ -171,20 +182,20 @@ class LeapTSModel(nn.Module):
         batch, n_series, _ = history.shape
         window = self.normalization(history.transpose(0, 1))
         latent = self.layout.sort(self.encoder(window.values))
-        coarse, first = self.head(latent.flatten(0, 1)).split([self.shape.outputs, self.fusion.state_size], 1)
+        coarse, first, features = self.head(latent.flatten(0, 1)).split(self.parts, 1)
         fused = self.fusion(coarse, first, self.layout.sizes(n_series, batch), options)
+        units = Units(*(self.layout.sort(unit).flatten(0, 1) for unit in window.units))
 
-        def by_series(rows: Tensor) -> Tensor:
-            return self.layout.unsort(rows.unflatten(0, (n_series, batch)))
+        def by_window(rows: Tensor) -> Tensor:
+            return self.layout.unsort(rows.unflatten(0, (n_series, batch))).transpose(0, 1)
 
-        values = window.restore(by_series(fused.values)).transpose(0, 1)
+        outputs = self.outputs
+        written = fused.values
+        values = by_window(outputs(written, features, units) if options.quantiles else outputs.point(written, units))
         if options.record == "nothing":
             return Forecast(values, None, None)
-        return Forecast(
-            values,
-            window.restore(by_series(coarse)).transpose(0, 1),
-            None if fused.trace is None else fused.trace.arranged(lambda x: by_series(x).transpose(0, 1)),
-        )
+        trace = None if fused.trace is None else fused.trace.arranged(by_window)
+        return Forecast(values, by_window(outputs.point(coarse, units)), trace)
 
 
 class _ClusterLayout(nn.Module):

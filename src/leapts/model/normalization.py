@@ -13,16 +13,22 @@ _MIN_STANDARD_DEVIATION = 3e-3
 History = Float[Tensor, "*rows lookback"]
 
 
-class NormalizedWindow(NamedTuple):
-    """A normalized window, with the center and scale that restore it."""
+class Units(NamedTuple):
+    """The center and scale of windows."""
 
-    values: Float[Tensor, "*rows lookback"]
     center: Float[Tensor, "*rows 1"]
     scale: Float[Tensor, "*rows 1"]
 
     def restore(self, forecast: Float[Tensor, "*rows outputs"]) -> Float[Tensor, "*rows outputs"]:
         """Map a forecast back to the units of the window."""
         return (forecast * self.scale).add_(self.center)
+
+
+class NormalizedWindow(NamedTuple):
+    """A normalized window, with the units that restore it."""
+
+    values: Float[Tensor, "*rows lookback"]
+    units: Units
 
 
 Normalization = Callable[[Tensor], NormalizedWindow]
@@ -33,26 +39,26 @@ def by_mean(history: History) -> NormalizedWindow:
     mean = history.mean(-1, keepdim=True)
     centered = history - mean
     scale = _standard_deviation(centered)
-    return NormalizedWindow(centered / scale, mean, scale)
+    return NormalizedWindow(centered / scale, Units(mean, scale))
 
 
 def by_last_value(history: History) -> NormalizedWindow:
     """Subtract the last value, for random walks, and divide by the standard deviation."""
     last = history[..., -1:]
     scale = _standard_deviation(history - history.mean(-1, keepdim=True))
-    return NormalizedWindow((history - last) / scale, last, scale)
+    return NormalizedWindow((history - last) / scale, Units(last, scale))
 
 
 def shifted(history: History) -> NormalizedWindow:
     """Subtract the last value only; does not generalize to wider swings than those in training."""
     last = history[..., -1:]
-    return NormalizedWindow(history - last, last, torch.ones_like(last))
+    return NormalizedWindow(history - last, Units(last, torch.ones_like(last)))
 
 
 def unnormalized(history: History) -> NormalizedWindow:
     """Keep the window unchanged, for bounded series whose absolute level matters."""
     first = history[..., :1]
-    return NormalizedWindow(history, torch.zeros_like(first), torch.ones_like(first))
+    return NormalizedWindow(history, Units(torch.zeros_like(first), torch.ones_like(first)))
 
 
 def _standard_deviation(centered: History) -> Float[Tensor, "*rows 1"]:

@@ -96,5 +96,8 @@ class DistillationWindows:
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
         """Return the windows with these indices."""
         batch = self.windows.gather(index)
-        forecast = torch.stack([teacher.forecast(batch.history).values for teacher in self.teachers]).mean(0)
-        return replace(batch, target=batch.target.lerp(forecast, self.weight))
+        forecasts = [teacher.forecast(batch.history, quantiles=True).values for teacher in self.teachers]
+        mean = torch.stack(forecasts).mean(0)
+        # Mixing with the teachers' quantile moves that quantile of the targets alone, so each has a target of its own.
+        target = batch.target.repeat_interleave(len(self.teachers[0].levels), -1)
+        return replace(batch, target=target.lerp(mean, self.weight))

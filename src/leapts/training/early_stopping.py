@@ -18,6 +18,7 @@ class TrainingReport:
     stopped_early: bool = False
     losses: list[tuple[int, float]] = field(default_factory=list)  # step, mean loss since the previous check
     validations: list[tuple[int, float]] = field(default_factory=list)  # step, mean absolute error
+    best_loss: float | None = None  # the error that chose the weights; of quantiles, their pinball loss
     naive_mae: float | None = None  # of the seasonal naive forecast on the same validation windows
 
     @property
@@ -55,15 +56,15 @@ class TrainingState:
         """Create the state before the first step."""
         return cls(TrainingReport(), _copy_weights(model))
 
-    def record_check(self, model: LeapTSModel, score: float | None, patience: int) -> None:
-        """Record a validation check: keep the weights if they are the best, or decide to stop."""
+    def record_check(self, model: LeapTSModel, score: float | None, loss: float | None, patience: int) -> None:
+        """Record a validation check: keep the weights if their loss is the lowest, or decide to stop."""
         report = self.report
         report.losses.append((report.steps, sum(self.losses_since_check) / len(self.losses_since_check)))
         self.losses_since_check.clear()
         if score is not None:
             report.validations.append((report.steps, score))
-        if score is None or report.best_validation is None or score < report.best_validation:
-            report.best_validation, report.best_step = score, report.steps
+        if loss is None or report.best_loss is None or loss < report.best_loss:
+            report.best_validation, report.best_loss, report.best_step = score, loss, report.steps
             self.kept = _copy_weights(model)
             self.checks_without_improvement = 0
         else:

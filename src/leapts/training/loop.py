@@ -1,4 +1,4 @@
-"""The training loop: Adam, Huber loss, cosine learning rate, early stopping, best weights restored at the end.
+"""The training loop: Adam, cosine learning rate, early stopping, best weights restored at the end.
 
 No random state is carried from step to step: the order of windows depends on the seed and the epoch, exploration noise
 on the seed and the step. A resumed run therefore equals an uninterrupted one bit for bit.
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Int64
 from torch import Generator, Tensor, nn
 
@@ -22,6 +21,7 @@ from leapts.model.schedulers import NoiseSource, SharedNoise
 from leapts.training.checkpoint import Checkpoint
 from leapts.training.distributed import SingleProcess, Workers
 from leapts.training.early_stopping import TrainingReport, TrainingState
+from leapts.training.losses import huber_loss, pinball_errors, pinball_loss
 
 # Rows per validation batch: enough to use the processor fully, few enough to save memory.
 _VALIDATION_ROWS = 8192
@@ -81,7 +81,7 @@ def train(
         state = checkpoint.restore(content, model, optimizer)
     report = state.report
     if beat_start and validation is not None and report.steps == 0:
-        report.best_validation = mean_absolute_error(model, validation, workers)
+        report.best_validation, report.best_loss = validation_errors(model, validation, workers)
     order = _WindowOrder(len(training), config)
     while report.steps < config.max_steps and not report.stopped_early:
         share = _BatchShare(order.batch(report.steps), workers)
@@ -91,14 +91,15 @@ def train(
             raise _diverged(model, state, config, f"the loss became {loss} at step {report.steps + 1}")
         report.steps += 1
         state.losses_since_check.append(loss)
-        score = None
+        score = loss_of_check = None
         if report.steps % config.val_check_steps == 0 or report.steps == config.max_steps:
             if not _forecast_is_finite(model, batch, workers):
                 raise _diverged(model, state, config, f"the forecasts became NaN or infinite by step {report.steps}")
-            score = None if validation is None else mean_absolute_error(model, validation, workers)
-            if score is not None and not math.isfinite(score):
-                raise _diverged(model, state, config, f"the validation error became {score} at step {report.steps}")
-            state.record_check(model, score, config.patience)
+            if validation is not None:
+                score, loss_of_check = validation_errors(model, validation, workers)
+                if not math.isfinite(loss_of_check):
+                    raise _diverged(model, state, config, f"the validation error became {score} at step {report.steps}")
+            state.record_check(model, score, loss_of_check, config.patience)
             if checkpoint is not None and workers.rank == 0:
                 checkpoint.save(model, optimizer, state)
         if progress is not None:
@@ -123,20 +124,34 @@ def _diverged(model: LeapTSModel, state: TrainingState, config: TrainingConfig, 
     )
 
 
-def mean_absolute_error(model: LeapTSModel, windows: WindowSource, workers: Workers | None = None) -> float:
-    """Compute the mean absolute error over all windows, shared between workers; unknown targets (NaN) are skipped."""
+class ValidationErrors(NamedTuple):
+    """Errors on the validation windows."""
+
+    mae: float  # mean absolute error of the point forecast
+    loss: float  # the error that chooses weights: the pinball loss of quantiles; otherwise the same
+
+
+def validation_errors(model: LeapTSModel, windows: WindowSource, workers: Workers | None = None) -> ValidationErrors:
+    """Compute the mean errors over all windows, shared between workers; unknown targets (NaN) are skipped."""
     workers = workers or SingleProcess()
-    absolute, count = 0.0, 0
+    sums = torch.zeros(3, dtype=torch.float64)  # of absolute errors, of losses, of known targets
     series = windows.gather(torch.zeros(1, dtype=torch.int64)).history.shape[1]
     batches = torch.arange(len(windows)).split(max(1, _VALIDATION_ROWS // series))
+    levels = model.levels
     for index in batches[workers.rank :: workers.size]:
         batch = windows.gather(index)
-        error = model.forecast(batch.history).values - batch.target
-        unknown = batch.target.isnan()
-        absolute += float(error.masked_fill(unknown, 0).abs().sum(dtype=torch.float64))
-        count += error.numel() - int(unknown.sum())
-    sums = workers.all_reduce_sum(torch.tensor([absolute, count], dtype=torch.float64))
-    return float(sums[0] / sums[1])
+        forecast = model.forecast(batch.history, quantiles=True).values
+        errors = pinball_errors(forecast, batch.target, levels)
+        absolute = errors[..., model.median].sum(dtype=torch.float64)
+        loss = absolute if len(levels) == 1 else errors.sum(dtype=torch.float64) / len(levels)
+        sums += torch.stack([absolute, loss, (~batch.target.isnan()).sum()])
+    absolute, loss, known = workers.all_reduce_sum(sums).tolist()
+    return ValidationErrors(absolute / known, loss / known)
+
+
+def mean_absolute_error(model: LeapTSModel, windows: WindowSource, workers: Workers | None = None) -> float:
+    """Compute the mean absolute error of the point forecast over all windows."""
+    return validation_errors(model, windows, workers).mae
 
 
 class _BatchShare:
@@ -176,9 +191,10 @@ def _take_step(
     noise = share.noise(Generator().manual_seed(seed_for(config.random_seed, "exploration", step)))
     optimizer.zero_grad()
     forecast = model(batch.history, noise)
-    # An unknown target is replaced by the forecast, which gives neither loss nor gradient.
-    target = torch.where(batch.target.isnan(), forecast.detach(), batch.target)
-    loss = F.huber_loss(forecast, target, delta=config.huber_delta)
+    if len(model.levels) > 1:
+        loss = pinball_loss(forecast, batch.target, model.levels)
+    else:
+        loss = huber_loss(forecast, batch.target, delta=config.huber_delta)
     loss.backward()
     value = share.workers.all_reduce_mean(loss, model.parameters(), share.weight)
     if math.isfinite(value):
