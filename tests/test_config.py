@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from leapts.config import ControlledState, HierarchicalScheduling, MlpMixing, ModelConfig
+from leapts.config import ModelConfig
 from leapts.errors import ConfigError, LeapTSError
+from leapts.parts import ControlledState, HierarchicalScheduling, MlpMixing
 from tests.model.variants import BRANCHES, make_config
 
 

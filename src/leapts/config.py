@@ -13,13 +13,20 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import tomli_w
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from leapts.errors import ConfigError
 from leapts.messages import explain, quoted
-from leapts.registration import SCHEDULERS, STATE_CELLS, Registry
-
-Size = Annotated[int, Field(ge=1)]
+from leapts.parts import (
+    ControlledState,
+    HierarchicalScheduling,
+    Mixing,
+    NoMixing,
+    Options,
+    Scheduling,
+    Size,
+    State,
+)
 
 # What is removed from a window: its mean and spread, its last value and spread, its last value alone, or nothing.
 NormalizationName = Literal["mean", "last", "shift", "none"]
@@ -28,12 +35,11 @@ Layout = Literal["auto", "long", "wide"]
 Duplicates = Literal["error", "first", "last"]
 Fill = Literal["interpolate", "ffill"] | float | int
 TimeAxis = Literal["calendar", "row"]
+Loss = Literal["quantile", "huber"]
+SupportName = Literal["auto", "real", "positive", "count"]
 
-
-class Options(BaseModel):
-    """A frozen group of options; unknown names and impossible values are refused by name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+# Quantiles that a network learns by default: for intervals of 20, 40, 60, 80, 90 and 95 %.
+QUANTILES = (0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975)
 
 
 class RootOptions(Options):
@@ -118,117 +124,6 @@ class ReadOptions(RootOptions):
                 f"target_col={quoted(self.target_col)}: must be three different columns"
             )
         return self
-
-
-class MlpMixing(Options):
-    """Mixing by an MLP over all series. Cost: 2 x series x rank for each latent number."""
-
-    kind: Literal["mlp"] = "mlp"
-    rank: Size | None = Field(default=None, description="width of the MLP; by default the number of series, at most 64")
-
-
-class PooledMixing(Options):
-    """Mixing by the mean of all series: linear in their number, independent of their order."""
-
-    kind: Literal["pooled"] = "pooled"
-
-
-class NoMixing(Options):
-    """No mixing: the model is univariate (channel independent)."""
-
-    kind: Literal["none"] = "none"
-
-
-class SchedulingOptions(Options):
-    """Base of the options of every scheduler; a subclass gives `kind` its one value."""
-
-    draws_at_random: ClassVar[bool] = False  # also without a generator, so that a forecast depends on its batch
-    kind: str
-
-
-class StateOptions(Options):
-    """Base of the options of every state cell; a subclass gives `kind` its one value."""
-
-    kind: str
-
-
-class HierarchicalScheduling(SchedulingOptions):
-    """The paper's controller: a scale, then a length."""
-
-    kind: Literal["hierarchical"] = "hierarchical"
-    max_leaps: Size = 4
-    temperature: Annotated[float, Field(gt=0, description="of the Gumbel-softmax")] = 1.0
-
-
-class FlatScheduling(SchedulingOptions):
-    """Ablation: a length without a scale."""
-
-    kind: Literal["flat"] = "flat"
-    max_leaps: Size = 4
-
-
-class MonteCarloScheduling(SchedulingOptions):
-    """Ablation: random partitions of the horizon."""
-
-    draws_at_random: ClassVar[bool] = True
-    kind: Literal["monte_carlo"] = "monte_carlo"
-    max_leaps: Size = 4
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-
-
-class FixedStepScheduling(SchedulingOptions):
-    """Ablation: always the same length, such as one period of the data."""
-
-    kind: Literal["fixed"] = "fixed"
-    step: Size
-
-
-class NoScheduling(SchedulingOptions):
-    """Ablation: the coarse forecast alone."""
-
-    kind: Literal["none"] = "none"
-
-
-class ControlledState(StateOptions):
-    """The paper's neural controlled differential equation."""
-
-    kind: Literal["cde"] = "cde"
-    field: Literal["factored", "full"] = "factored"
-    rank: Size | None = Field(default=None, description="of the factored field; by default the hidden size")
-    clusters: Size = Field(default=1, description="groups of series, each with its own vector field")
-
-
-class RecurrentState(StateOptions):
-    """Ablation: a plain recurrent network."""
-
-    kind: Literal["rnn"] = "rnn"
-
-
-class LongShortTermState(StateOptions):
-    """Ablation: an LSTM."""
-
-    kind: Literal["lstm"] = "lstm"
-
-
-def _options_of(registry: Registry) -> BeforeValidator:
-    """Validate a table by the options of the kind it names, which may be registered later than this."""
-
-    def validate(value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        kind = value.get("kind")
-        if not isinstance(kind, str) or kind not in registry.options:
-            raise ValueError(registry.unknown(kind))
-        return registry.options[kind].model_validate(value)
-
-    return BeforeValidator(validate)
-
-
-Mixing = Annotated[MlpMixing | PooledMixing | NoMixing, Field(discriminator="kind")]
-SCHEDULERS.declare(HierarchicalScheduling, FlatScheduling, MonteCarloScheduling, FixedStepScheduling, NoScheduling)
-STATE_CELLS.declare(ControlledState, RecurrentState, LongShortTermState)
-Scheduling = Annotated[SerializeAsAny[SchedulingOptions], _options_of(SCHEDULERS)]
-State = Annotated[SerializeAsAny[StateOptions], _options_of(STATE_CELLS)]
 
 
 class ModelConfig(RootOptions):
@@ -328,6 +223,14 @@ class FitConfig(RootOptions):
         default=None, description="steps at the end of each series held out for validation and calibration; 0: none"
     )
     pad_short: bool = Field(default=False, description="pad series shorter than a window with their first value")
+    loss: Loss = Field(
+        default="quantile", description="learn quantiles by the pinball loss, or a point forecast by the Huber loss"
+    )
+    support: SupportName | tuple[float, float] = Field(
+        default="auto",
+        description="values that can occur: any (real), none below 0 (positive), whole numbers from 0 (count), or two "
+        "limits; auto: found for each series",
+    )
     alias: str = Field(default="LeapTS", description="name of the column of forecasts")
     model: Mapping[str, Any] = Field(default={}, description="options of ModelConfig, by name")
     training: Mapping[str, Any] = Field(default={}, description="options of TrainingConfig, by name")
@@ -335,6 +238,8 @@ class FitConfig(RootOptions):
     @model_validator(mode="after")
     def _validation_holds_a_window(self) -> Self:
         require_val_size(self.val_size, self.h)
+        if isinstance(self.support, tuple) and not self.support[0] < self.support[1]:
+            raise ValueError(f"support={self.support}: the first limit must be below the second")
         return self
 
 

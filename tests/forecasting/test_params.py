@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from leapts import ConfigError, LeapTS, NotFittedError
-from leapts.config import MlpMixing, ModelConfig, TrainingConfig
+from leapts.config import ModelConfig, TrainingConfig
 from leapts.forecasting.params import Params
+from leapts.parts import MlpMixing
 from tests.forecasting.frames import LOOKBACK, UNIVARIATE, H, make_forecaster, make_frame
 
 

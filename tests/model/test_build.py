@@ -5,12 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from leapts.config import MlpMixing, ModelConfig
+from leapts.config import ModelConfig
 from leapts.errors import ConfigError
 from leapts.model.build import build_model
 from leapts.model.encoder import MlpMixer
 from leapts.model.network import GatedFusion
 from leapts.model.schedulers import FlatScheduler, HierarchicalController, Scheduler
+from leapts.parts import MlpMixing
 from tests.model.variants import CLUSTERS, make_config
 
 

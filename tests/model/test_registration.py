@@ -13,9 +13,9 @@ import torch
 
 import leapts
 from leapts import ConfigError, LeapTS, ModelFileError, registration
-from leapts.config import SchedulingOptions, StateOptions
 from leapts.model.build import build_model
 from leapts.model.state_cells import RecurrentCell
+from leapts.parts import SchedulingOptions, StateOptions
 from leapts.registration import SCHEDULERS, STATE_CELLS
 from tests.forecasting.frames import make_forecaster, make_frame
 from tests.model.variants import make_config, make_history

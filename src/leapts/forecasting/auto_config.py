@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from leapts.config import FitConfig, ModelConfig, TrainingConfig, current_names
+from leapts.config import QUANTILES, FitConfig, ModelConfig, TrainingConfig, current_names
 from leapts.data.frequency import seasonal_period
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
@@ -83,6 +83,10 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
     options["normalization"] = chosen.given_or(
         "normalization", model.get("normalization"), *_normalization(train, scaler, input_size, h)
     )
+    if config.loss == "quantile":
+        options.setdefault("quantiles", QUANTILES)
+    elif options.get("quantiles"):
+        raise ConfigError("loss='huber' learns a point forecast, and model= asks for quantiles; use loss='quantile'")
     if "mixing" not in model:
         mixing = chosen.given_or("mixing", None, *_mixing(train))
         options["mixing"] = {"kind": mixing}

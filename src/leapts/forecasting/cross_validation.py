@@ -6,14 +6,13 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import torch
 
 from leapts.config import FitConfig
 from leapts.data.frames import long_frame
 from leapts.data.panel import Panel
 from leapts.data.validation import require_length
 from leapts.errors import ConfigError
-from leapts.forecasting.intervals import Level, coverage, interval_bounds
+from leapts.forecasting.intervals import Level, interval_bounds
 from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.trace_frame import CUTOFF
 from leapts.messages import counted
@@ -82,12 +81,12 @@ def coverage_reached(frame: Any, levels: Sequence[Level], alias: str, target_col
     """Share of a backtest's actual values inside the prediction interval, for each level."""
     table = nw.from_native(frame, eager_only=True)
 
-    def values(column: str) -> torch.Tensor:
-        return torch.from_numpy(np.array(table.get_column(column).to_numpy(), dtype=np.float64))
+    def values(column: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.asarray(table.get_column(column).to_numpy(), dtype=np.float64)
 
     actual = values(target_col)
     sides = {(bound.level, bound.side): bound.column for bound in interval_bounds(levels, alias)}
     return {
-        level: coverage(values(sides[level, -1]), values(sides[level, 1]), actual)
+        level: float(np.mean((values(sides[level, -1]) <= actual) & (actual <= values(sides[level, 1]))))
         for level in sorted({level for level, _ in sides})
     }

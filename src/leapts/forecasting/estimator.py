@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
-from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, Self, overload
 
@@ -13,9 +12,11 @@ from leapts.data.validation import read_panel
 from leapts.errors import ConfigError, ModelFileError, NotFittedError
 from leapts.forecasting.auto_config import AutoConfig
 from leapts.forecasting.cross_validation import Backtest, coverage_reached
-from leapts.forecasting.fit import calibration_scores, fit, update
+from leapts.forecasting.fit import fit, update
+from leapts.forecasting.forecast import Samples
+from leapts.forecasting.held_out import calibration_of
 from leapts.forecasting.intervals import Level, as_list
-from leapts.forecasting.params import Params, suggest_names
+from leapts.forecasting.params import Params, suggest_names, whole_number
 from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.progress import progress_bar
 from leapts.forecasting.trace_frame import Trace
@@ -46,6 +47,8 @@ class LeapTS(Params):
         fill: Imputation of gaps and missing values: `interpolate`, `ffill` or a number; by default they are errors.
         duplicates: Which of several rows with the same series and timestamp to keep: `first`, `last`, or `error`.
         pad_short: Whether to accept series shorter than a window, padded with their first value.
+        loss: `quantile` learns quantiles, whose median is the point forecast; `huber` a point forecast alone.
+        support: Values that can occur: `real`, `positive`, `count` or two limits; by default found for each series.
         val_size: Steps at the end of every series held out for validation checks and calibration.
         max_steps: Training steps.
         batch_size: Windows per training step.
@@ -99,12 +102,26 @@ class LeapTS(Params):
 
     @overload
     def predict(
-        self, df: Any = ..., *, level: Levels = ..., quantiles: Levels = ..., return_trace: Literal[False] = ...
+        self,
+        df: Any = ...,
+        *,
+        level: Levels = ...,
+        quantiles: Levels = ...,
+        n_samples: int = ...,
+        random_seed: int = ...,
+        return_trace: Literal[False] = ...,
     ) -> Any: ...
 
     @overload
     def predict(
-        self, df: Any = ..., *, level: Levels = ..., quantiles: Levels = ..., return_trace: Literal[True]
+        self,
+        df: Any = ...,
+        *,
+        level: Levels = ...,
+        quantiles: Levels = ...,
+        n_samples: int = ...,
+        random_seed: int = ...,
+        return_trace: Literal[True],
     ) -> tuple[Any, Trace]: ...
 
     @suggest_names
@@ -114,6 +131,8 @@ class LeapTS(Params):
         *,
         level: Levels = None,
         quantiles: Levels = None,
+        n_samples: int = 0,
+        random_seed: int = 1,
         return_trace: bool = False,
     ) -> Any:
         """Forecast the `h` steps after the end of every series.
@@ -123,6 +142,8 @@ class LeapTS(Params):
                 multivariate model needs exactly its own series.
             level: Prediction intervals, in percent: `[80, 95]`.
             quantiles: Quantiles instead of intervals: `[0.1, 0.9]`.
+            n_samples: Sample paths, each a column `LeapTS-sample-1`, ...: sums over a path have honest intervals.
+            random_seed: Seed of the sample paths.
             return_trace: Whether to return the trace too: one row for each leap.
 
         Returns:
@@ -131,7 +152,8 @@ class LeapTS(Params):
         predictor, levels, shares = self.predictor_, as_list("level", level), as_list("quantiles", quantiles)
         panel = predictor.tail if df is None else self._input(df, predictor.tail.freq)
         forecast = predictor.predict(predictor.windows(panel), "leaps" if return_trace else "nothing")
-        frame = forecast.to_frame(levels, shares, self.alias)
+        samples = Samples(whole_number("n_samples", n_samples), whole_number("random_seed", random_seed))
+        frame = forecast.to_frame(levels, shares, self.alias, samples)
         return (frame, forecast.to_trace()) if return_trace else frame
 
     @overload
@@ -192,13 +214,13 @@ class LeapTS(Params):
             latter as `{80: 0.79, 95: 0.94}`.
         """
         config, levels = self.fit_config(), as_list("level", level) or []
-        step = config.h if step_size is None else _whole("step_size", step_size)
-        plan = Backtest(config, _whole("n_windows", n_windows), step, levels, refit=refit)
+        step = config.h if step_size is None else whole_number("step_size", step_size)
+        plan = Backtest(config, whole_number("n_windows", n_windows), step, levels, refit=refit)
         panel = self._input(df).without_lookahead()
         with progress_bar(progress) as shown:
 
             def fit_known(known: Panel) -> Predictor:
-                predictor = fit(known, config, progress=shown, levels=levels)
+                predictor = fit(known, config, progress=shown)
                 if on_fit is not None:
                     copy = LeapTS(**self.get_params())
                     copy._keep(predictor)
@@ -221,7 +243,7 @@ class LeapTS(Params):
             max_steps: Training steps; by default a fifth of the first fit's.
             progress: As for `fit`.
         """
-        steps = None if max_steps is None else _whole("max_steps", max_steps)
+        steps = None if max_steps is None else whole_number("max_steps", max_steps)
         panel, val_size = self._input(df, self.predictor_.tail.freq), self.fit_config().val_size
         with progress_bar(progress) as shown:
             self._predictor = update(self.predictor_, panel, val_size=val_size, max_steps=steps, progress=shown)
@@ -238,7 +260,7 @@ class LeapTS(Params):
         predictor = self.predictor_
         panel = self._input(df, predictor.tail.freq).without_lookahead()
         predictor.require_frequency(panel)
-        self._predictor = replace(predictor, scores=calibration_scores(predictor, predictor.require_usable(panel)))
+        self._predictor = replace(predictor, calibration=calibration_of(predictor, predictor.require_usable(panel)))
         return self
 
     def save(self, path: str | Path) -> None:
@@ -323,10 +345,3 @@ class LeapTS(Params):
         if panel is not df and panel.unused:
             warnings.warn(f"columns not used: {listed(panel.unused)}", UserWarning, stacklevel=4)
         return panel
-
-
-def _whole(name: str, value: Any) -> int:
-    """Convert a whole number of any type, such as 7.0 or numpy's 7, to an integer."""
-    if not isinstance(value, Real) or not float(value).is_integer():
-        raise ConfigError(f"{name}={value!r} is not a whole number")
-    return int(float(value))

@@ -1,27 +1,23 @@
 """Fit: from a panel to a predictor. Choose options, train, calibrate."""
 
 import hashlib
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 
 import torch
-from jaxtyping import Int64
-from torch import Tensor
 
 from leapts.config import FitConfig, ModelConfig, TrainingConfig, require_val_size
-from leapts.data.frequency import seasonal_period
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
+from leapts.data.support import Support
 from leapts.data.validation import require_length
 from leapts.data.windows import MaskedTargets, StridedWindows
 from leapts.errors import ConfigError, TrainingError
 from leapts.files import claimed
 from leapts.forecasting.auto_config import AutoConfig, AutoOption, FitPlan, choose_val_size, plan_fit
-from leapts.forecasting.intervals import ConformalScores, Level, enough_for_own_groups, require_scores
+from leapts.forecasting.held_out import calibration_of, held_out_part, naive_mae, validation_windows
 from leapts.forecasting.predictor import Predictor, tail_of
 from leapts.model import LeapTSModel, cluster_series
 from leapts.model.build import build_model
@@ -30,9 +26,6 @@ from leapts.training.distillation import train_with_distillation
 from leapts.training.distributed import Workers, current_workers, require_same
 from leapts.training.early_stopping import TrainingReport
 from leapts.training.loop import Progress, train
-
-_MAX_VALIDATION_ROWS = 50_000  # more windows hardly change which weights are best
-_MAX_CALIBRATION_ROWS = 20_000
 
 
 def fit(
@@ -44,7 +37,6 @@ def fit(
     resume: bool = False,
     on_failure: Callable[[Predictor], None] | None = None,
     workers: Workers | None = None,
-    levels: Sequence[Level] = (),
 ) -> Predictor:
     """Choose the options left open, train a network, and calibrate its prediction intervals.
 
@@ -56,10 +48,9 @@ def fit(
         resume: Whether to resume from the state in that folder.
         on_failure: Called with the model and its last good weights when training diverges, before the error.
         workers: Processes to train with; by default those of torch's process group, if this process is in one.
-        levels: Levels of prediction intervals to be asked for later, refused now if too few windows are held out.
 
     Raises:
-        DataError: When the data are too short for the options, or hold too few windows for a level.
+        DataError: When the data are too short for the options.
         ConfigError: When an option is impossible.
         TrainingError: When training diverges.
     """
@@ -72,11 +63,9 @@ def fit(
         require_length(panel, steps + config.h + held_out, purpose)
     if workers.size > 1:
         require_same(workers, bytes.fromhex(_fingerprint(panel, plan)))
-    predictor = _untrained(panel, plan, pad_short=config.pad_short)
-    held_out_panel = _held_out(panel, plan.val_size, plan.model.input_size)
-    validation = _validation_windows(predictor, held_out_panel)
-    if levels:
-        _require_levels(predictor, held_out_panel if validation is not None else None, levels)
+    predictor = _untrained(panel, plan, config)
+    held_out_panel = held_out_part(panel, plan.val_size, plan.model.input_size)
+    validation = validation_windows(predictor, held_out_panel)
     try:
         with _checkpoint(checkpoint_dir, panel, plan, workers, resume=resume) as checkpoint:
             report = train_with_distillation(
@@ -145,25 +134,21 @@ def update(
         predictor,
         model=model,
         scaler=scaler,
+        support=predictor.support_of(panel),
         tail=tail_of(panel, input_size),
         auto_config=AutoConfig([*options, *([held_out] if held_out.value != val_size else [])]),
     )
-    held_out_panel = _held_out(panel, held_out.value, input_size)
-    validation = _validation_windows(updated, held_out_panel)
+    held_out_panel = held_out_part(panel, held_out.value, input_size)
+    validation = validation_windows(updated, held_out_panel)
     report = train(model, updated.sliding_windows(train_panel), validation, config, progress=progress, beat_start=True)
     updated = replace(updated, report=report)
     if validation is not None:
         return _calibrated(updated, validation, held_out_panel)
     has_old_units = predictor.has_series_of(panel) and torch.equal(scaler.std, predictor.scaler.std)
-    if predictor.scores is None or has_old_units:
+    if predictor.calibration is None or has_old_units:
         return updated
-    # Scores of single series depend on the order and the units of the first fit; those of all series together remain.
-    return replace(updated, scores=predictor.scores.of_last_group())
-
-
-def _held_out(panel: Panel, val_size: int, input_size: int) -> Panel | None:
-    """The held-out end of every series with the look-back before it; imputed values there see no later value."""
-    return panel.tail(val_size + input_size).without_lookahead() if val_size else None
+    # Corrections of single series depend on the order and units of the first fit; those of all series together remain.
+    return replace(updated, calibration=predictor.calibration.of_last_group())
 
 
 def _val_size_of_update(predictor: Predictor, panel: Panel, given: int | None) -> AutoOption:
@@ -184,79 +169,14 @@ def _val_size_of_update(predictor: Predictor, panel: Panel, given: int | None) -
 def _calibrated(
     predictor: Predictor, validation: StridedWindows | MaskedTargets | None, held_out: Panel | None
 ) -> Predictor:
-    """Add calibration scores and the error of the seasonal naive forecast, if windows were held out."""
+    """Add the calibration and the error of the seasonal naive forecast, if windows were held out."""
     if validation is None or held_out is None:
         return predictor
-    report = replace(predictor.report, naive_mae=_naive_mae(validation, held_out))
-    return replace(predictor, report=report, scores=calibration_scores(predictor, held_out))
+    report = replace(predictor.report, naive_mae=naive_mae(validation, held_out))
+    return replace(predictor, report=report, calibration=calibration_of(predictor, held_out))
 
 
-def calibration_scores(predictor: Predictor, panel: Panel) -> ConformalScores:
-    """Measure the model's errors on held-out windows, for each step of the horizon.
-
-    Series with enough windows have scores of their own; otherwise all series share them, in standard deviations.
-    Constant series count only if there are no others.
-    """
-    windows = _sampled_windows(predictor, panel, _MAX_CALIBRATION_ROWS)
-    errors = []
-    for some in torch.arange(len(windows)).split(max(1, 8192 // _rows_per_window(predictor, panel))):
-        batch = windows.gather(some)
-        errors.append((predictor.run_network(batch).values - batch.target).flatten(0, 1))
-    rows, groups = _calibration_rows(predictor, panel, windows)
-    return ConformalScores.fit(torch.cat(errors)[rows], torch.ones(len(rows)), groups)
-
-
-def _calibration_rows(
-    predictor: Predictor, panel: Panel, windows: StridedWindows
-) -> tuple[Int64[Tensor, " scores"], Int64[Tensor, " scores"]]:
-    """Rows of the windows that count for calibration, and the group of each."""
-    members = windows.series_of(torch.arange(len(windows)))
-    changing = ~predictor.scaling(panel)[0].constant[members]
-    pooled = changing.nonzero().flatten() if bool(changing.any()) else torch.arange(len(members))
-    places = predictor.places_of(panel.series)
-    series = places[members]
-    if torch.equal(places.sort().values, torch.arange(len(predictor.tail))):
-        windows_of_each = torch.bincount(series, minlength=len(panel))
-        if len(panel) > 1 and enough_for_own_groups(windows_of_each, predictor.config.h):
-            # One group for each series, and a last one for unseen series.
-            rows = torch.cat([torch.arange(len(members)), pooled])
-            return rows, torch.cat([series, series.new_full((len(pooled),), len(panel))])
-    return pooled, torch.zeros_like(pooled)
-
-
-def _require_levels(predictor: Predictor, held_out: Panel | None, levels: Sequence[Level]) -> None:
-    """Refuse levels that the held-out windows are too few for, before training."""
-    if held_out is None:
-        require_scores(None)
-        return
-    windows = _sampled_windows(predictor, held_out, _MAX_CALIBRATION_ROWS)
-    _, groups = _calibration_rows(predictor, held_out, windows)
-    scores = ConformalScores.fit(torch.zeros(len(groups), 1), torch.ones(len(groups)), groups)
-    for level in levels:
-        scores.half_widths(level)
-
-
-def _naive_mae(windows: StridedWindows | MaskedTargets | None, panel: Panel) -> float | None:
-    """Scaled MAE of the seasonal naive forecast on the validation windows, to compare the model with.
-
-    Where a season is longer than the look-back, the last value is repeated instead.
-    """
-    if windows is None:
-        return None
-    season, total, number = seasonal_period(panel.freq), 0.0, 0
-    for index in torch.arange(len(windows)).split(4096):
-        batch = windows.gather(index)
-        lookback, h = batch.history.shape[-1], batch.target.shape[-1]
-        period = season if season <= lookback else 1
-        steps = lookback - period + torch.arange(h) % period
-        error = (batch.history.index_select(-1, steps) - batch.target).abs()
-        known = ~batch.target.isnan()
-        total += float(error[known].sum(dtype=torch.float64))
-        number += int(known.sum())
-    return total / number if number else None
-
-
-def _untrained(panel: Panel, plan: FitPlan, *, pad_short: bool) -> Predictor:
+def _untrained(panel: Panel, plan: FitPlan, config: FitConfig) -> Predictor:
     clusters = _clusters(plan)
     return Predictor(
         config=plan.model,
@@ -265,10 +185,11 @@ def _untrained(panel: Panel, plan: FitPlan, *, pad_short: bool) -> Predictor:
         clusters=clusters,
         scaler=plan.scaler,
         tail=tail_of(panel, plan.model.input_size),
-        pad_short=pad_short,
+        pad_short=config.pad_short,
         report=TrainingReport(),
         auto_config=plan.auto_config,
-        scores=None,
+        support=Support.of(panel, config.support),
+        calibration=None,
     )
 
 
@@ -284,46 +205,6 @@ def _clusters(plan: FitPlan) -> tuple[int, ...] | None:
     series = plan.scaler.transform(plan.train).view(len(plan.train), -1)
     generator = torch.Generator().manual_seed(plan.training.random_seed)
     return tuple(cluster_series(series, plan.model.clusters, generator).tolist())
-
-
-def _validation_windows(predictor: Predictor, panel: Panel | None) -> StridedWindows | MaskedTargets | None:
-    """Sample the windows for validation checks, if any steps are held out.
-
-    A series that is constant in the training part has no standard deviation, so its errors could outweigh all others.
-    Its targets are masked, unless all series are constant.
-    """
-    if panel is None or (predictor.pad_short and int(panel.lengths.max()) <= predictor.config.h):
-        return None
-    windows = _sampled_windows(predictor, panel, _MAX_VALIDATION_ROWS)
-    constant = predictor.scaling(panel)[0].constant
-    if not bool(constant.any()):
-        return windows
-    # The sample may hold no window of a changing series.
-    counts = ~constant[windows.series_of(torch.arange(len(windows)))]
-    return MaskedTargets(windows, constant) if bool(counts.any()) and not bool(counts.all()) else windows
-
-
-def _sampled_windows(predictor: Predictor, panel: Panel, max_rows: int) -> StridedWindows:
-    """Sample windows of a panel evenly, with at most `max_rows` rows in all."""
-    windows = predictor.sliding_windows(panel)
-    # Windows of a univariate model are numbered one series after the other.
-    per_series = 1 if predictor.is_multivariate else max(1, len(windows) // len(panel))
-    rows = len(windows) * _rows_per_window(predictor, panel)
-    return StridedWindows(windows, _stride(rows, max_rows, seasonal_period(panel.freq) * per_series))
-
-
-def _stride(rows: int, max_rows: int, cycle: int) -> int:
-    """Stride between sampled windows so that at most `max_rows` rows are used.
-
-    It shares no factor with the cycle (season x windows per series): otherwise all sampled windows would start at the
-    same phase of the season, or at the same place of their series.
-    """
-    strides = count(max(1, math.ceil(rows / max_rows)))
-    return next(stride for stride in strides if stride == 1 or math.gcd(stride, cycle) == 1)
-
-
-def _rows_per_window(predictor: Predictor, panel: Panel) -> int:
-    return len(panel) if predictor.is_multivariate else 1
 
 
 def _fingerprint(panel: Panel, plan: FitPlan) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float64, Int64
@@ -11,9 +11,12 @@ from torch import Tensor
 from leapts.data.arrays import Floats, Name
 from leapts.data.frames import forecast_frame
 from leapts.data.panel import Panel
+from leapts.data.support import Support
 from leapts.data.windows import WindowBatch
 from leapts.errors import ConfigError
-from leapts.forecasting.intervals import ConformalScores, Level, requested_bounds, require_scores
+from leapts.forecasting.calibration import Calibration, quantile_at
+from leapts.forecasting.intervals import Level, requested_bounds
+from leapts.forecasting.samples import Scores, draw_paths
 from leapts.forecasting.trace_frame import Trace, trace_frame
 from leapts.model import ScheduleTrace
 
@@ -26,10 +29,18 @@ class ForecastWindows:
     batch: WindowBatch  # scaled look-backs; without targets
     center: Float64[Tensor, " rows"]  # value that was subtracted from each row
     scale: Float64[Tensor, " rows"]  # standard deviation that each row was divided by
-    groups: Int64[Tensor, " rows"]  # group of calibration scores of each row
+    groups: Int64[Tensor, " rows"]  # group of each row in the calibration
+    support: Support  # values that can occur in each row
 
     def __len__(self) -> int:
         return len(self.center)
+
+
+class Samples(NamedTuple):
+    """Sample paths to draw."""
+
+    number: int
+    seed: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -37,29 +48,66 @@ class Forecast:
     """Forecasts of every series of a panel, in the units of the data."""
 
     panel: Panel  # series; a multivariate model forecasts them in its own order
-    values: Float64[Tensor, "series h"]  # point forecasts
+    values: Float64[Tensor, "series h"]  # point forecasts: the median, if the model learned quantiles
+    quantiles: Float64[Tensor, "series h quantiles"]  # as the network gave them; of a point forecast, the point alone
     coarse: Float64[Tensor, "series h"] | None  # coarse forecasts; recorded together with the trace
-    scale: Float64[Tensor, " series"]  # standard deviation of each series, the unit of its calibration scores
-    groups: Int64[Tensor, " series"]  # group of calibration scores of each series
+    scale: Float64[Tensor, " series"]  # standard deviation of each series, the unit of its calibration
+    groups: Int64[Tensor, " series"]  # group of each series in the calibration
+    support: Support  # values that can occur in each series
     trace: ScheduleTrace | None  # leaps, if recorded and if the model has a scheduler
-    scores: ConformalScores | None  # calibration scores of the model
+    levels: tuple[float, ...]  # of the quantiles
+    calibration: Calibration | None  # corrections of the quantiles, from held-out windows
+    scores: Scores | None  # normal scores of held-out targets, for sample paths
 
     def columns(
-        self, level: Sequence[Level] | None = None, quantiles: Sequence[float] | None = None, alias: str = "LeapTS"
+        self,
+        level: Sequence[Level] | None = None,
+        quantiles: Sequence[float] | None = None,
+        alias: str = "LeapTS",
+        samples: Samples | None = None,
     ) -> dict[str, Floats]:
-        """Compute the point forecast and its intervals or quantiles, by column, as [series, h].
+        """Compute the point forecast, its intervals or quantiles, and sample paths, by column, as [series, h].
 
         Raises:
-            ConfigError: When a level is impossible, or no windows were held out to calibrate intervals.
-            DataError: When too few windows were held out for a level.
+            ConfigError: When a level is impossible, or the model forecasts points and has no calibration.
         """
         columns = {alias: self.values}
         if bounds := requested_bounds(level, quantiles, alias):
-            columns |= require_scores(self.scores).around(self.values, self.scale, bounds, self.groups)
+            known, levels = self.calibrated()
+            columns |= {one.column: self.support.clip(quantile_at(known, levels, one.quantile)) for one in bounds}
+        if samples is not None and samples.number:
+            paths = self.sample_paths(samples).unbind(2)
+            columns |= {f"{alias}-sample-{number}": path for number, path in enumerate(paths, 1)}
         return {name: values.numpy() for name, values in columns.items()}
 
+    def sample_paths(self, samples: Samples) -> Float64[Tensor, "series h samples"]:
+        """Draw sample paths, whose steps depend on each other as on held-out windows.
+
+        Raises:
+            ConfigError: When the model forecasts points and has no calibration.
+        """
+        known, levels = self.calibrated()
+        return self.support.clip(draw_paths(known, levels, self.scores, count=samples.number, seed=samples.seed))
+
+    def calibrated(self) -> tuple[Float64[Tensor, "series h quantiles"], tuple[float, ...]]:
+        """Correct the quantiles by the calibration, if there is one; return them and their levels.
+
+        Raises:
+            ConfigError: When the model forecasts points and has no calibration.
+        """
+        require_intervals(self.levels, self.calibration)
+        if self.calibration is None:
+            return self.quantiles, self.levels
+        unit, point = self.scale.view(-1, 1, 1), self.values.unsqueeze(-1)
+        corrected = self.calibration.correct((self.quantiles - point) / unit, self.groups)
+        return corrected * unit + point, self.calibration.levels
+
     def to_frame(
-        self, level: Sequence[Level] | None = None, quantiles: Sequence[float] | None = None, alias: str = "LeapTS"
+        self,
+        level: Sequence[Level] | None = None,
+        quantiles: Sequence[float] | None = None,
+        alias: str = "LeapTS",
+        samples: Samples | None = None,
     ) -> Any:
         """Build a frame with a row for each series and step: timestamps, forecasts, intervals.
 
@@ -67,8 +115,9 @@ class Forecast:
             level: Prediction intervals, in percent: `[80, 95]`.
             quantiles: Quantiles instead of intervals: `[0.1, 0.9]`.
             alias: Name of the column of forecasts.
+            samples: Number and seed of sample paths.
         """
-        return forecast_frame(self.panel, self.columns(level, quantiles, alias), self.values.shape[1])
+        return forecast_frame(self.panel, self.columns(level, quantiles, alias, samples), self.values.shape[1])
 
     def to_trace(self) -> Trace:
         """Build the trace: one row for each leap.
@@ -90,8 +139,20 @@ class Forecast:
             self,
             panel=self.panel.select(series),
             values=self.values[rows],
+            quantiles=self.quantiles[rows],
             coarse=None if self.coarse is None else self.coarse[rows],
             scale=self.scale[rows],
             groups=self.groups[rows],
+            support=self.support.select(rows),
             trace=None if self.trace is None else self.trace.arranged(lambda x: x[rows]),
+            scores=self.scores if self.scores is None or self.scores.shape[1] == 1 else self.scores[:, rows],
+        )
+
+
+def require_intervals(levels: Sequence[float], calibration: Calibration | None) -> None:
+    """Refuse intervals around point forecasts that were not calibrated, with a ConfigError."""
+    if calibration is None and len(levels) == 1:
+        raise ConfigError(
+            "no windows were held out, so the point forecasts have no prediction intervals; fit with val_size=, with "
+            "loss='quantile', or call calibrate(df) with newer data"
         )

@@ -4,12 +4,23 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import signature
+from numbers import Real
 from typing import Any, ParamSpec, Self, TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from leapts.config import Duplicates, Fill, FitConfig, Layout, ModelConfig, ReadOptions, TrainingConfig
+from leapts.config import (
+    Duplicates,
+    Fill,
+    FitConfig,
+    Layout,
+    Loss,
+    ModelConfig,
+    ReadOptions,
+    SupportName,
+    TrainingConfig,
+)
 from leapts.errors import ConfigError
 from leapts.forecasting.trace_frame import CUTOFF
 from leapts.messages import nearest
@@ -19,7 +30,7 @@ R = TypeVar("R")
 
 _READ_OPTIONS = ("id_col", "time_col", "target_col", "layout", "freq", "fill", "duplicates")
 _TRAINING_OPTIONS = ("max_steps", "batch_size", "learning_rate", "random_seed")
-_FIT_OPTIONS = ("h", "input_size", "val_size", "pad_short", "alias")
+_FIT_OPTIONS = ("h", "input_size", "val_size", "pad_short", "loss", "support", "alias")
 
 # Names people type, by the name they have here.
 _SYNONYMS = {
@@ -90,6 +101,8 @@ class Params:
         fill: Fill | None = None,
         duplicates: Duplicates = "error",
         pad_short: bool = False,
+        loss: Loss = "quantile",
+        support: SupportName | tuple[float, float] = "auto",
         val_size: int | None = None,
         max_steps: int | None = None,
         batch_size: int | None = None,
@@ -109,6 +122,8 @@ class Params:
         self.fill = fill
         self.duplicates = duplicates
         self.pad_short = pad_short
+        self.loss = loss
+        self.support = support
         self.val_size = val_size
         self.max_steps = max_steps
         self.batch_size = batch_size
@@ -185,3 +200,10 @@ def given_options(name: str, options: Mapping[str, Any] | BaseModel | None) -> d
     if options is not None and not isinstance(options, Mapping):
         raise ConfigError(f"{name}={options!r}: must be a table of options, or a config object")
     return dict(options or {})
+
+
+def whole_number(name: str, value: Any) -> int:
+    """Convert a whole number of any type, such as 7.0 or numpy's 7, to an integer."""
+    if not isinstance(value, Real) or not float(value).is_integer():
+        raise ConfigError(f"{name}={value!r} is not a whole number")
+    return int(float(value))

@@ -19,12 +19,13 @@ from leapts.config import Fill, ModelConfig, TrainingConfig
 from leapts.data.arrays import Floats, Name, panel_from_arrays
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
+from leapts.data.support import Support
 from leapts.data.validation import require_length
 from leapts.data.windows import AlignedWindows, WindowBatch, Windows
 from leapts.errors import DataError, TrainingError
 from leapts.forecasting.auto_config import AutoConfig
+from leapts.forecasting.calibration import Calibration
 from leapts.forecasting.forecast import Forecast, ForecastWindows
-from leapts.forecasting.intervals import ConformalScores
 from leapts.messages import counted, listed, quoted
 from leapts.model import LeapTSModel, ScheduleTrace
 from leapts.model.network import Forecast as NetworkForecast
@@ -50,7 +51,8 @@ class Predictor:
     pad_short: bool
     report: TrainingReport
     auto_config: AutoConfig
-    scores: ConformalScores | None
+    support: Support  # values that can occur in each series
+    calibration: Calibration | None
 
     def __getstate__(self) -> dict[str, object]:
         # Copies and pickles leave out cached properties; the inference copy cannot be pickled.
@@ -108,7 +110,10 @@ class Predictor:
         else:
             short = Windows(values, tail.offsets, steps, 0, pad_short=True)
             batch = short.gather(torch.arange(len(panel)))
-        return ForecastWindows(panel=panel, batch=batch, center=scaler.mean, scale=scaler.std, groups=groups)
+        support = self.support_of(tail)
+        return ForecastWindows(
+            panel=panel, batch=batch, center=scaler.mean, scale=scaler.std, groups=groups, support=support
+        )
 
     def predict(self, windows: ForecastWindows, record: Record = "nothing") -> Forecast:
         """Forecast the horizon after each window.
@@ -134,23 +139,28 @@ class Predictor:
             values = found.values[rows]
             if not bool(values.isfinite().all()):
                 raise _not_finite(values, request.panel)
-            units = Scaler(request.center, request.scale)
+            units, clip = Scaler(request.center, request.scale), request.support.clip
+            quantiles = units.inverse(values).unflatten(1, (self.config.h, -1))
             forecasts.append(
                 Forecast(
                     panel=request.panel,
-                    values=units.inverse(values),
-                    coarse=None if found.coarse is None else units.inverse(found.coarse[rows]),
+                    values=clip(quantiles[..., self.model.median]),
+                    quantiles=quantiles,
+                    coarse=None if found.coarse is None else clip(units.inverse(found.coarse[rows])),
                     scale=request.scale,
                     groups=request.groups,
+                    support=request.support,
                     trace=None if found.trace is None else found.trace.arranged(itemgetter(rows)),
-                    scores=self.scores,
+                    levels=self.levels,
+                    calibration=self.calibration,
+                    scores=None if self.calibration is None else self.calibration.scores,
                 )
             )
         return forecasts
 
     def run_network(self, batch: WindowBatch, record: Record = "nothing") -> NetworkForecast:
         """Run the network on scaled windows: the only place that does so outside training."""
-        return self.inference_copy.forecast(batch.history, record=record)
+        return self.inference_copy.forecast(batch.history, record=record, quantiles=True)
 
     def _run_all(self, history: Float32[Tensor, "windows variates lookback"], record: Record) -> NetworkForecast:
         """Run the network in passes of limited size; a row of the result is one series of one window."""
@@ -173,13 +183,13 @@ class Predictor:
         return Windows(values, panel.offsets, self.config.input_size, self.config.h, pad_short=self.pad_short)
 
     def scaling(self, panel: Panel) -> tuple[Scaler, Int64[Tensor, " series"]]:
-        """Scaling and group of calibration scores of each series of a panel.
+        """Scaling, and group in the calibration, of each series of a panel.
 
         Both come from the fit for the fitted series. An unseen series is scaled by its own history and belongs to the
         last group; so is a series that was constant in the fit's data and has changed since.
         """
         places = torch.arange(len(panel)) if self.has_series_of(panel) else self.places_of(panel.series)
-        last_group = 0 if self.scores is None else len(self.scores.counts) - 1
+        last_group = 0 if self.calibration is None else len(self.calibration.windows) - 1
         unseen = places < 0
         was_constant = ~unseen & self.constant_at_fit[places]
         scaler = Scaler(self.scaler.mean[places], self.scaler.std[places])
@@ -189,6 +199,29 @@ class Predictor:
             scaler = Scaler(torch.where(unseen, own.mean, scaler.mean), torch.where(unseen, own.std, scaler.std))
         groups = torch.where(unseen, last_group, places) if last_group else torch.zeros_like(places)
         return scaler, groups
+
+    def support_of(self, panel: Panel) -> Support:
+        """Values that can occur in each series of a panel.
+
+        They come from the fit. A fitted series that has left its limits since has none, and an unseen series has limits
+        only if all fitted series have.
+        """
+        places = self.places_of(panel.series)
+        if self.support.is_real:
+            return self.support.select(places)
+        own = self.support
+        shared = Support(own.lower.min()[None], own.upper.max()[None], own.whole.all()[None])
+        return Support.joined([own, shared]).select(torch.where(places < 0, len(own.lower), places)).widened(panel)
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """Levels of the quantiles that the network gives; of point forecasts, the median alone."""
+        return self.config.quantiles or (0.5,)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether forecasts have prediction intervals: learned quantiles, or a calibration."""
+        return self.calibration is not None or len(self.levels) > 1
 
     def places_of(self, names: Sequence[Name]) -> Int64[Tensor, " names"]:
         """Index of each name among the fitted series; -1 for an unseen series.

@@ -2,20 +2,18 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from torch import Tensor
 
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError, DataError
 from leapts.forecasting import LeapTS
 from leapts.forecasting.forecast import Forecast
-from leapts.forecasting.intervals import ConformalScores, Level, quantile_bounds
+from leapts.forecasting.intervals import quantile_bounds
 
 try:
     with warnings.catch_warnings():
@@ -92,7 +90,7 @@ class LeapTSForecaster(BaseForecaster):
         panel = _panel(instances)
         self.forecaster_.fit(panel)
         self.intervals_from_ = "held-out windows"
-        if self.forecaster_.predictor_.scores is None:
+        if self.forecaster_.predictor_.calibration is None:
             self.intervals_from_ = "training windows"
             self.forecaster_.calibrate(panel)
         self._history = y
@@ -110,19 +108,13 @@ class LeapTSForecaster(BaseForecaster):
         return self._framed(fh, self._history.columns, self._forecast().values[:, None].numpy())
 
     def _predict_quantiles(self, fh: ForecastingHorizon, X: Any, alpha: Sequence[float]) -> pd.DataFrame:  # noqa: ARG002, N803
-        forecast, scores = self._forecast(), self.forecaster_.predictor_.scores
-        assert scores is not None  # set by the fit
-
-        def quantile(alpha: float) -> Tensor:
-            # sktime computes alpha from levels, with rounding errors in the last digit.
-            (bound,) = quantile_bounds([round(alpha, 12)])
-            if not bound.level:
-                return forecast.values
-            reach = _half_widths(scores, bound.level).index_select(0, forecast.groups)
-            return forecast.values + bound.side * reach * forecast.scale[:, None]
-
+        forecast = self._forecast()
+        # sktime computes alpha from levels, with rounding errors in the last digit.
+        wanted = [round(each, 12) for each in alpha]
+        found = forecast.columns(quantiles=list(dict.fromkeys(wanted)))
+        by_alpha = {bound.quantile: found[bound.column] for bound in quantile_bounds(list(dict.fromkeys(wanted)))}
         columns = pd.MultiIndex.from_product([self._get_varnames(), alpha])
-        return self._framed(fh, columns, torch.stack([quantile(each) for each in alpha], 1).numpy())
+        return self._framed(fh, columns, np.stack([by_alpha[each] for each in wanted], 1))
 
     def _forecast(self) -> Forecast:
         """Forecast in the order of the history; a multivariate model forecasts in its own order."""
@@ -222,14 +214,3 @@ def _steps(fh: ForecastingHorizon, part: pd.DataFrame) -> npt.NDArray[np.int64]:
     """Return the horizon as steps after the end of a series."""
     steps: npt.NDArray[np.int64] = fh.to_relative(_cutoff(part)).to_numpy().astype(np.int64)
     return steps
-
-
-def _half_widths(scores: ConformalScores, level: Level) -> Tensor:
-    """Return half the width of an interval by group and step, also with too few windows for its level."""
-    try:
-        return scores.half_widths(level)
-    except DataError:
-        seen, counts = scores.scores.double(), scores.counts
-        spread = torch.segment_reduce(seen.square(), "mean", lengths=counts, initial=0.0).sqrt()
-        farthest = torch.segment_reduce(seen, "max", lengths=counts, initial=0.0)
-        return torch.maximum(NormalDist().inv_cdf(0.5 + level / 200) * spread, farthest)

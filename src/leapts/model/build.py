@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import nn
 
-from leapts import config as c
-from leapts.config import ModelConfig, SchedulingOptions, StateOptions
+from leapts import parts as c
+from leapts.config import ModelConfig
 from leapts.errors import ConfigError
 from leapts.messages import quoted
 from leapts.model import schedulers
@@ -21,6 +21,7 @@ from leapts.model.scales import ScaleGrid
 from leapts.model.segments import SegmentHeads
 from leapts.model.state_cells import ControlledCell, LongShortTermCell, RecurrentCell, StateCell
 from leapts.model.vector_fields import FactoredField, FullField
+from leapts.parts import SchedulingOptions, StateOptions
 from leapts.registration import SCHEDULERS, STATE_CELLS
 
 SchedulerFactory = Callable[..., schedulers.Scheduler]  # (options, grid: ScaleGrid, *, hidden: int)

@@ -8,8 +8,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from leapts.model.control import Segment
 from leapts.model.normalization import Units
+
+Written = Float[Tensor, "rows written"]
+Outputs = Float[Tensor, "rows outputs"]
 
 _MIN_SPREAD = 1e-4  # in standard deviations of the window
 
@@ -26,11 +28,11 @@ class PlainOutputs(nn.Module):
         self.levels: Tensor
         self.register_buffer("levels", torch.tensor([0.5]), persistent=False)
 
-    def point(self, written: Segment, units: Units) -> Segment:
+    def point(self, written: Written, units: Units) -> Outputs:
         """Restore the units of every output."""
         return units.restore(written)
 
-    def forward(self, written: Segment, features: Tensor, units: Units) -> Segment:  # noqa: ARG002
+    def forward(self, written: Written, features: Tensor, units: Units) -> Outputs:  # noqa: ARG002
         """Restore the units of every output."""
         return units.restore(written)
 
@@ -55,15 +57,16 @@ class QuantileOutputs(nn.Module):
         scores = torch.tensor([NormalDist().inv_cdf(quantile) for quantile in quantiles])
         self.register_buffer("start", scores.diff().expm1().log(), persistent=False)  # the inverse of softplus
 
-    def point(self, written: Segment, units: Units) -> Segment:
+    def point(self, written: Written, units: Units) -> Outputs:
         """Restore the units of the median of every step."""
         return units.restore(written[:, ::2])
 
-    def forward(self, written: Segment, features: Float[Tensor, "rows increments"], units: Units) -> Segment:
+    def forward(self, written: Written, features: Float[Tensor, "rows increments"], units: Units) -> Outputs:
         """Compute the quantiles of every step, step after step."""
         increments = F.softplus(features + self.start)
         below = increments[:, : self.below].flip(1).cumsum(1).flip(1)
         above = increments[:, self.below :].cumsum(1)
         distances = torch.cat([-below, torch.zeros_like(above[:, :1]), above], 1)
         spread = (F.softplus(written[:, 1::2]) + _MIN_SPREAD) * units.scale
-        return torch.addcmul(self.point(written, units).unsqueeze(2), spread.unsqueeze(2), distances.unsqueeze(1)).flatten(1)
+        median = self.point(written, units).unsqueeze(2)
+        return torch.addcmul(median, spread.unsqueeze(2), distances.unsqueeze(1)).flatten(1)

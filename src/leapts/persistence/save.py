@@ -17,10 +17,11 @@ from torch import Tensor
 
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
+from leapts.data.support import Support
 from leapts.errors import LeapTSError, ModelFileError
 from leapts.files import try_writing, write_folder
 from leapts.forecasting.auto_config import AutoConfig
-from leapts.forecasting.intervals import ConformalScores
+from leapts.forecasting.calibration import Calibration
 from leapts.forecasting.predictor import Predictor
 from leapts.messages import explain, quoted
 from leapts.model.build import build_model
@@ -186,8 +187,10 @@ def _tensors(predictor: Predictor) -> dict[str, Tensor]:
     tensors["tail.first"] = torch.from_numpy(predictor.tail.first.astype("int64"))
     if predictor.tail.start_offsets is not None:
         tensors["tail.start_offsets"] = torch.from_numpy(predictor.tail.start_offsets)
-    if predictor.scores is not None:
-        tensors |= {f"scores.{name}": value for name, value in predictor.scores.to_tensors().items()}
+    support = predictor.support
+    tensors |= {"support.lower": support.lower, "support.upper": support.upper, "support.whole": support.whole}
+    if predictor.calibration is not None:
+        tensors |= {f"calibration.{name}": value for name, value in predictor.calibration.to_tensors().items()}
     return tensors
 
 
@@ -195,7 +198,8 @@ def _predictor(contents: FolderConfig, tensors: dict[str, Tensor]) -> Predictor:
     data = contents.data
     model = build_model(contents.model, seed=0, clusters=contents.clusters).float()
     model.load_state_dict(_under("model.", tensors))
-    scores, start_offsets = _under("scores.", tensors), tensors.get("tail.start_offsets")
+    calibration = _under("calibration.", tensors) or _under("scores.", tensors)
+    support, start_offsets = _under("support.", tensors), tensors.get("tail.start_offsets")
     return Predictor(
         config=contents.model,
         training=contents.training,
@@ -215,7 +219,8 @@ def _predictor(contents: FolderConfig, tensors: dict[str, Tensor]) -> Predictor:
         pad_short=contents.pad_short,
         report=contents.report,
         auto_config=AutoConfig(contents.auto_config),
-        scores=ConformalScores.from_tensors(scores) if scores else None,
+        support=Support(**support) if support else Support.real(len(data.series)),
+        calibration=Calibration.from_tensors(calibration, contents.model.quantiles) if calibration else None,
     )
 
 

@@ -25,15 +25,17 @@ from leapts.data.timezone import is_timezone
 from leapts.data.validation import MAX_VALUE
 from leapts.errors import ModelFileError
 from leapts.forecasting.auto_config import AutoOption
+from leapts.forecasting.calibration import POINT_LEVELS
 from leapts.messages import explain, quoted
 from leapts.model.build import build_model
 from leapts.training.early_stopping import TrainingReport
 
-SCHEMA = 3
+SCHEMA = 4
 _MAX_USUAL_CONFIG = 1 << 22  # bytes
 _NAME_BYTES_PER_WEIGHT_BYTE = 16  # a series has at least 40 bytes of weights, so 640 for its name
 _MAX_HEADER = 1 << 20
-_MAX_WEIGHT = 1e9  # products of a few such weights are within single precision
+# Products of a few such weights are within single precision; corrections are in standard deviations.
+_MAX_BY_PART = {"model": 1e9, "calibration": 1e18}
 _MAX_START_OFFSET = 1_000_000  # steps from the first timestamp of the data to the input of a forecast
 _TIME_TYPE = r"u?int(8|16|32|64)|date32\[day\]|date64\[ms\]|timestamp\[(s|ms|us|ns|day)\]"
 
@@ -182,7 +184,7 @@ _RENAMED_TENSORS = {"scaler.deviation": "scaler.std", "tail.skipped": "tail.star
 
 def with_current_names(config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> tuple[Any, dict[str, Tensor]]:
     """Rename fields and tensors of a folder that was saved with schema 1 or 2."""
-    if config["schema"] == SCHEMA:
+    if config["schema"] >= 3:
         return config, dict(tensors)
     params, options = config["params"], ("model", "training")
     current = {name: value for name, value in config.items() if name != "picks"}
@@ -222,11 +224,16 @@ def require_tensors(tensors: Mapping[str, Tensor], config: FolderConfig) -> None
     series, h = len(config.data.series), config.model.h
     limits = {"scaler.mean": MAX_VALUE, "scaler.std": 2 * MAX_VALUE, "tail.values": MAX_VALUE}
     for name, value in tensors.items():
-        limit = limits.get(name, _MAX_WEIGHT if name.startswith("model.") else torch.inf)
-        if value.is_floating_point() and name != "scores.scores" and not bool((value.abs() <= limit).all()):
+        limit = limits.get(name, _MAX_BY_PART.get(name.partition(".")[0], torch.inf))
+        if value.is_floating_point() and not bool((value.abs() <= limit).all()):
             raise ValueError(f"{name} holds values that are missing or too large")
     if not bool((tensors["scaler.std"] > 0).all()):
         raise ValueError("scaler.std is not positive")
+    if "support.lower" in tensors and not bool((tensors["support.lower"] < tensors["support.upper"]).all()):
+        raise ValueError("support.lower is not below support.upper")
+    groups = tensors.get("calibration.windows", tensors.get("scores.counts"))
+    if groups is not None and len(groups) not in (1, series + 1):
+        raise ValueError(f"the calibration has {len(groups)} groups; there are {series} series")
     offsets, values = tensors["tail.offsets"], tensors["tail.values"]
     lengths = offsets.diff()
     is_split = (int(offsets[0]), int(offsets[-1])) == (0, len(values))
@@ -256,7 +263,17 @@ def _require_shapes(tensors: Mapping[str, Tensor], config: FolderConfig) -> None
     }
     if "tail.start_offsets" in tensors:
         expected["tail.start_offsets"] = ((series,), torch.int64)
-    if "scores.scores" in tensors or "scores.counts" in tensors:
+    if "support.lower" in tensors:
+        expected |= {f"support.{name}": ((series,), torch.float64) for name in ("lower", "upper")}
+        expected["support.whole"] = ((series,), torch.bool)
+    if "calibration.windows" in tensors:
+        groups = len(tensors["calibration.windows"])
+        levels = len(config.model.quantiles or POINT_LEVELS)
+        expected |= {"calibration.windows": ((groups,), torch.int64), "calibration.usual": ((groups, h), torch.float32)}
+        expected["calibration.offsets"] = ((groups, h, levels), torch.float32)
+        if "calibration.scores" in tensors:
+            expected["calibration.scores"] = ((-1, config.model.n_series or 1, h), torch.float16)
+    elif "scores.scores" in tensors or "scores.counts" in tensors:  # up to schema 3
         rows = (-1, -1) if tensors["scores.scores"].dim() == 3 else (-1,)  # schema 1 has a dimension for groups
         expected |= {"scores.scores": ((*rows, h), torch.float32), "scores.counts": ((-1,), torch.int64)}
     if tensors.keys() != expected.keys():

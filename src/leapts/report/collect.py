@@ -73,8 +73,7 @@ class ReportContents:
     unseen: Integers  # steps of each series after its training data; NEVER_SEEN if it has no training data
     held_out: int  # steps at the end of the training data that were held out for validation
     left_out: int  # number of series in the data that are not shown
-    groups: Integers  # for each series, the group whose intervals it uses
-    widths: dict[Level, Floats]  # half the width of each interval by group and step, in standard deviations
+    levels: tuple[Level, ...]  # of the prediction intervals, in percent, rising; empty if the model gives none
 
     @property
     def fitted(self) -> Predictor:
@@ -93,6 +92,11 @@ class ReportContents:
         history = cutoff.forecast.panel
         last = _array(history.values[history.offsets[1:] - 1])
         return last[:, None].repeat(self.fitted.config.h, axis=1)
+
+    def intervals(self, cutoff: Cutoff) -> dict[Level, tuple[Floats, Floats]]:
+        """Return the lower and upper ends of the prediction intervals of each level, [its series, h]."""
+        columns = cutoff.forecast.columns(self.levels)
+        return {level: (columns[f"LeapTS-lo-{level}"], columns[f"LeapTS-hi-{level}"]) for level in self.levels}
 
     def absolute_errors(self, cutoff: Cutoff, forecast: Tensor | Floats | None = None) -> Floats:
         """Return absolute errors of a forecast, by default the model's, in standard deviations of each series.
@@ -133,7 +137,7 @@ def collect(
         step_size: Steps between cutoffs; by default the horizon.
         series: The series to show; by default the first ones.
         max_series: Maximum number of series to show.
-        level: Levels of the intervals in percent; levels that need more held-out windows than there are, are left out.
+        level: Levels of the prediction intervals in percent.
         most_series: The old name of `max_series`.
 
     Raises:
@@ -159,7 +163,6 @@ def collect(
     complete = [h + step * number for number in reversed(range(count - 1))]
     taken = _forecast_cutoffs(fitted, source, names, [*complete, 0])
     shown = min(max(fitted.config.input_size, 2 * h), 4 * h)
-    used, groups = np.unique(fitted.scaling(panel)[1].numpy(), return_inverse=True)
     return ReportContents(
         model=model,
         panel=panel.tail(shown + taken[0].after),
@@ -167,8 +170,7 @@ def collect(
         unseen=_unseen(fitted, panel.tail(taken[0].after + 1)),
         held_out=int({one.option: one.value for one in model.auto_config_}.get("val_size", model.val_size or 0)),
         left_out=len(every) - len(panel),
-        groups=groups,
-        widths=_widths(fitted, level, used),
+        levels=tuple(sorted(level)) if fitted.has_intervals else (),
     )
 
 
@@ -187,14 +189,18 @@ def measure_errors(contents: ReportContents) -> Errors | None:
         return selected
 
     final = errors_of(lambda cutoff: cutoff.forecast.values)
-    groups = np.concatenate([contents.groups[cutoff.rows] for cutoff in cutoffs])[chosen]
+    inside: dict[Level, list[Floats]] = {level: [] for level in contents.levels}
+    for cutoff in cutoffs:
+        actual = contents.actual(cutoff)
+        for level, (lower, upper) in contents.intervals(cutoff).items():
+            inside[level].append(_array((lower <= actual) & (actual <= upper)))
     return Errors(
         kind=kind,
         windows=len(final),
         final=final.mean(0),
         coarse=errors_of(lambda cutoff: cutoff.forecast.coarse).mean(0),
         naive=errors_of(contents.naive).mean(0),
-        coverage={level: (final <= widths[groups]).mean(0) for level, widths in contents.widths.items()},
+        coverage={level: np.concatenate(shares)[chosen].mean(0) for level, shares in inside.items()},
     )
 
 
@@ -254,12 +260,6 @@ def _unseen(fitted: Predictor, panel: Panel) -> Integers:
             both, first = np.stack([last[row], fit_end[place]]), np.repeat(panel.first[row], 2)
             unseen[row] = -np.diff(positions_of(both, first, panel.freq, panel.timezone))[0]
     return unseen
-
-
-def _widths(fitted: Predictor, level: Sequence[Level], groups: Integers) -> dict[Level, Floats]:
-    if (scores := fitted.scores) is None:
-        return {}
-    return {one: _array(scores.half_widths(one))[groups] for one in sorted(level) if scores.allow(one)}
 
 
 def _array(values: object) -> Floats:

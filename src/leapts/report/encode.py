@@ -56,8 +56,7 @@ def encoded(contents: ReportContents) -> dict[str, Any]:
         # The maximum length of a leap of each scale; the last leap allowed may be longer.
         "longest": [fitted.config.h] * (len(SCALE_NAMES) - len(longest)) + longest,
         "gate": round(fusion.gate.item(), 4) if isinstance(fusion, GatedFusion) else None,
-        "levels": list(contents.widths),
-        "widths": [[_shorts(group, 5) for group in widths] for widths in contents.widths.values()],
+        "levels": list(contents.levels),
         "heldOut": contents.held_out,
         "leftOut": contents.left_out,
         "afters": [cutoff.after for cutoff in contents.cutoffs],
@@ -168,8 +167,7 @@ def _series(contents: ReportContents) -> tuple[list[dict[str, Any]], list[tuple[
                 "values": grid.row(values[part]),
                 "clock": clocks.setdefault(clock, len(clocks)),
                 "unseen": None if unseen == NEVER_SEEN else unseen,
-                "group": int(contents.groups[row]),
-                **{field: [None] * len(contents.cutoffs) for field in ("scale", "final", "coarse", "leaps", "error")},
+                **{field: [None] * len(contents.cutoffs) for field in ("final", "bands", "coarse", "leaps", "error")},
             }
         )
     for number, cutoff in enumerate(contents.cutoffs):
@@ -181,14 +179,15 @@ def _add_forecasts(
     records: list[dict[str, Any]], grids: list[_Grid], contents: ReportContents, cutoff: Cutoff, number: int
 ) -> None:
     forecast = cutoff.forecast
-    final, scale = forecast.values.double().numpy(), forecast.scale.tolist()
+    final, intervals = forecast.values.double().numpy(), contents.intervals(cutoff).values()
     coarse = None if forecast.coarse is None else forecast.coarse.double().numpy() - final
     errors = contents.absolute_errors(cutoff)
     leaps = None if forecast.trace is None else _leaps(forecast.trace)
     for place, row in enumerate(cutoff.rows.tolist()):
         record, grid = records[row], grids[row]
-        record["scale"][number] = _short(scale[place])
         record["final"][number] = grid.row(final[place])
+        ends = [[grid.differences(end[place] - final[place]) for end in interval] for interval in intervals]
+        record["bands"][number] = ends
         if coarse is not None and leaps is not None:
             # Differences to the final forecast are small numbers, and short to write.
             record["coarse"][number] = grid.differences(coarse[place])
@@ -244,7 +243,7 @@ def _model(contents: ReportContents) -> dict[str, Any]:
             "final": _shorts(errors.final),
             "coarse": _shorts(errors.coarse),
             "naive": _shorts(errors.naive),
-            "coverage": [_shorts(errors.coverage[level]) for level in contents.widths],
+            "coverage": [_shorts(errors.coverage[level]) for level in contents.levels],
         },
         "schedules": schedules
         and {

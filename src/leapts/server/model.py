@@ -17,8 +17,8 @@ import torch
 
 from leapts.errors import ConfigError, LeapTSError, ModelFileError
 from leapts.forecasting import LeapTS
-from leapts.forecasting.forecast import Forecast, ForecastWindows
-from leapts.forecasting.intervals import Level, requested_bounds, require_scores
+from leapts.forecasting.forecast import Forecast, ForecastWindows, require_intervals
+from leapts.forecasting.intervals import Level, requested_bounds
 from leapts.forecasting.predictor import Predictor
 from leapts.model import ScheduleTrace
 from leapts.model.network import GatedFusion, Record
@@ -135,7 +135,7 @@ class ServedModel:
 
     def describe(self) -> ModelOut:
         """Describe the model to clients."""
-        fitted, estimator, scores = self.predictor, self.estimator, self.predictor.scores
+        fitted, estimator = self.predictor, self.estimator
         return ModelOut(
             name=self.name,
             version=self.version,
@@ -146,7 +146,7 @@ class ServedModel:
             multivariate=fitted.is_multivariate,
             series=list(fitted.tail.series[:_MAX_NAMES]),
             series_count=len(fitted.tail.series),
-            levels=[level for level in (80, 95) if scores is not None and scores.allow(level)],
+            levels=[80, 95] if fitted.has_intervals else [],
             id_col=estimator.id_col,
             time_col=estimator.time_col,
             target_col=estimator.target_col,
@@ -154,10 +154,8 @@ class ServedModel:
 
     def _check_levels(self, level: Sequence[Level] | None, quantiles: Sequence[float] | None) -> None:
         """Refuse intervals that the model cannot give, before it forecasts."""
-        for bound in requested_bounds(level, quantiles):
-            scores = require_scores(self.predictor.scores)
-            if bound.level:
-                scores.half_widths(bound.level)
+        if requested_bounds(level, quantiles):
+            require_intervals(self.predictor.levels, self.predictor.calibration)
 
     def _check_ends(self, request: ForecastIn) -> None:
         """Check the last timestamps; the series of a multivariate model must end together."""

@@ -75,7 +75,7 @@ function drawTitle(forecast) {
     facts.push(fact("mean absolute error", valueText(series, off(forecast.final)), forecast.coarse && `coarse ${valueText(series, off(forecast.coarse))}`));
     const wide = forecast.bands[forecast.bands.length - 1];
     if (wide) {
-      const inside = mean(forecast.actual.map((actual, i) => Number(Math.abs(actual - forecast.final[i]) <= wide.widths[i])));
+      const inside = mean(forecast.actual.map((actual, i) => Number(wide.lower[i] <= actual && actual <= wide.upper[i])));
       facts.push(fact(`inside ${wide.level} %`, percent(inside)));
     }
   }

@@ -14,7 +14,7 @@ function drawChart(forecast) {
   const height = width < 560 ? 320 : 400;
   const { past, final, timestamps } = forecast;
   const every = [...past, ...forecast.actual, ...final, ...(forecast.coarse || [])];
-  for (const band of forecast.bands) band.widths.forEach((wide, i) => every.push(final[i] - wide, final[i] + wide));
+  for (const band of forecast.bands) every.push(...band.lower, ...band.upper);
   let [low, high] = [Math.min(...every), Math.max(...every)];
   const room = (high - low) * 0.05 || Math.abs(high) * 0.1 || 1;
   [low, high] = [low - room, high + room];
@@ -47,9 +47,7 @@ function drawChart(forecast) {
   timeAxis(svg, timestamps, toX, area, width);
 
   for (const band of [...forecast.bands].reverse()) {
-    const upper = ahead(final.map((value, i) => value + band.widths[i]));
-    const lower = ahead(final.map((value, i) => value - band.widths[i])).reverse();
-    svg.append(shape("path", { class: "band", d: `${path([...upper, ...lower])}Z` }));
+    svg.append(shape("path", { class: "band", d: `${path([...ahead(band.upper), ...ahead(band.lower).reverse()])}Z` }));
   }
   svg.append(shape("line", { class: "now", x1: edge(0), x2: edge(0), y1: area.top - (blocks.length ? 0 : 12), y2: area.bottom }));
   svg.append(line(points(past, 0), "observed"));
@@ -119,7 +117,7 @@ function readOff(step, event) {
     const value = forecast.final[step];
     rows.push(["forecast", valueText(series, value)]);
     for (const band of forecast.bands) {
-      rows.push([`${band.level} % interval`, `${valueText(series, value - band.widths[step])} to ${valueText(series, value + band.widths[step])}`]);
+      rows.push([`${band.level} % interval`, `${valueText(series, band.lower[step])} to ${valueText(series, band.upper[step])}`]);
     }
     if (forecast.coarse) rows.push(["coarse", valueText(series, forecast.coarse[step])]);
     if (step < forecast.actual.length) {

@@ -67,7 +67,10 @@ function forecastOf(seriesIndex, cutoff, shown = SHOWN) {
     past: values.slice(from, at),
     actual: values.slice(at, at + DATA.h),
     timestamps: timestampsOf(series.clock).slice(from, at + DATA.h),
-    bands: DATA.levels.map((level, i) => ({ level, widths: DATA.widths[i][series.group].map((width) => width * series.scale[cutoff]) })),
+    bands: DATA.levels.map((level, i) => {
+      const [lower, upper] = series.bands[cutoff][i].map((end) => unpack(series, end, 0).map((difference, step) => final[step] + difference));
+      return { level, lower, upper };
+    }),
     leaps: leapsOf(series, cutoff),
     kind: kindOf(series, cutoff),
   };
