@@ -1,7 +1,8 @@
 """Schedulers: decide, leap by leap, which scale to use and how many steps to forecast."""
 
+import copy
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 import torch.nn.functional as F
@@ -130,6 +131,14 @@ class _LearnedScheduler(Scheduler):
         shortest, longest = torch.tensor(grid.shortest, dtype=dtype), torch.tensor(grid.longest, dtype=dtype)
         self.register_buffer("shortest", shortest, persistent=False)
         self.register_buffer("span", longest - shortest, persistent=False)
+
+    def over(self, grid: ScaleGrid) -> Self:
+        """Return this scheduler, with the same weights, for another grid of as many scales."""
+        other = copy.copy(self)
+        other.grid = grid
+        shortest, longest = (self.shortest.new_tensor(ends) for ends in (grid.shortest, grid.longest))
+        other._buffers = {"shortest": shortest, "span": longest - shortest}
+        return other
 
     def lengths(self, logits: Float[Tensor, "rows scales"]) -> Float[Tensor, "rows scales"]:
         """Compute the continuous length that each scale would take."""
