@@ -1,4 +1,7 @@
-"""Augmentations of a block of windows; each changes a random share of its rows. NaN marks a missing value."""
+"""Augmentations of a block of windows; each changes a random share of its rows. NaN marks a missing value.
+
+Strides and reversed time are no part of this module: the sampler cuts windows that way.
+"""
 
 from collections.abc import Callable
 
@@ -22,26 +25,27 @@ def augmented(rng: np.random.Generator, windows: Block) -> Block:
 
 
 def mixed(rng: np.random.Generator, windows: Block) -> Block:
-    """Add up to three standardized windows by Dirichlet weights; a value that one of them misses is missing."""
+    """Add up to three standardized windows by Dirichlet weights; a value that one of them misses is missing.
+
+    Windows are mixed with those that have about as many known values.
+    """
     center, scale = _center_and_scale(windows)
-    standard = (windows - center) / scale
-    weights = rng.dirichlet(np.full(MAX_MIXED, 1.0), len(windows)).astype(np.float32)
+    order = np.argsort(np.isnan(windows).sum(axis=1), kind="stable")
+    standard = ((windows - center) / scale)[order]
+    weights = rng.dirichlet(np.ones(MAX_MIXED), len(windows)).astype(np.float32)
     weights[rng.random(len(windows)) < 0.5, 2] = 0  # two windows
     total = weights[:, :1] * standard
     for part in range(1, MAX_MIXED):
         chosen = np.flatnonzero(weights[:, part])
-        total[chosen] += weights[chosen, part, None] * standard[rng.permutation(len(windows))[chosen]]
-    return total * scale + center
+        total[chosen] += weights[chosen, part, None] * standard[(chosen + part) % len(windows)]
+    result = np.empty_like(windows)
+    result[order] = total
+    return result * scale + center
 
 
 def sign_reversed(_rng: np.random.Generator, windows: Block) -> Block:
     """Change the sign of all values."""
     return -windows
-
-
-def time_reversed(_rng: np.random.Generator, windows: Block) -> Block:
-    """Let time run backward."""
-    return windows[:, ::-1]
 
 
 def censored(rng: np.random.Generator, windows: Block) -> Block:
@@ -90,9 +94,7 @@ def _center_and_scale(windows: Block) -> tuple[Block, Block]:
 AUGMENTATIONS: dict[Augmentation, float] = {
     mixed: 0.2,
     sign_reversed: 0.2,
-    time_reversed: 0.1,
     amplitude_modulated: 0.1,
     censored: 0.06,
     with_noise: 0.05,
-    with_missing: 0.1,
 }

@@ -11,7 +11,6 @@ from leapts_pretrain.augmentations import (
     censored,
     mixed,
     sign_reversed,
-    time_reversed,
     with_missing,
 )
 from leapts_pretrain.blocks import Block
@@ -22,19 +21,18 @@ def windows() -> Block:
     return np.random.default_rng(3).normal(5, 2, (60, 200)).astype(np.float32)
 
 
-@pytest.mark.parametrize("augmentation", AUGMENTATIONS)
+@pytest.mark.parametrize("augmentation", [*AUGMENTATIONS, with_missing])
 def test_missing_values_stay_missing(augmentation: Augmentation, windows: Block) -> None:
     windows[:, 40:50] = np.nan
     changed = augmentation(np.random.default_rng(0), windows.copy())
     assert changed.dtype == np.float32
-    assert np.isnan(changed if augmentation is not time_reversed else changed[:, ::-1])[:, 40:50].all()
+    assert np.isnan(changed)[:, 40:50].all()
     assert np.isfinite(changed).mean() > 0.6
 
 
-def test_reversals_undo_themselves(windows: Block) -> None:
+def test_reversed_signs_undo_themselves(windows: Block) -> None:
     rng = np.random.default_rng(0)
-    for reversal in (sign_reversed, time_reversed):
-        np.testing.assert_array_equal(reversal(rng, reversal(rng, windows)), windows)
+    np.testing.assert_array_equal(sign_reversed(rng, sign_reversed(rng, windows)), windows)
 
 
 def test_a_mixture_of_equal_windows_is_that_window() -> None:
