@@ -27,6 +27,8 @@ def build(folder: Path, options: BankOptions, *, data: Path, wheels: Path, repor
         DataError: When a set of the corpus is a test set.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for stale in folder.glob("synthetic-*.npy"):
+        stale.unlink()
     tests = fingerprints_of_tests(data)
     train: Part = []
     validation: Part = []

@@ -19,6 +19,7 @@ from leapts.messages import quoted
 
 MIN_VALUES = 12  # known values of a series
 MIN_DISTINCT = 4  # values of a series
+MAX_REPEATED = 0.8  # share of values that equal the one before
 
 Series = npt.NDArray[np.float32]
 
@@ -54,7 +55,7 @@ def corpus_sets() -> list[CorpusSet]:
 def read_series(source: CorpusSet, *, data: Path, wheels: Path) -> list[Series]:
     """Read the series of a set, with NaN for missing values, and their means over longer steps.
 
-    Series with few known or few distinct values are left out.
+    Series with few known or few distinct values, or that hardly change, are left out.
 
     Args:
         source: The set.
@@ -81,7 +82,9 @@ def mean_over(series: Series, steps: int) -> Series:
 
 def _is_usable(series: Series) -> bool:
     known = series[~np.isnan(series)]
-    return len(known) >= MIN_VALUES and len(np.unique(known)) >= MIN_DISTINCT
+    if len(known) < MIN_VALUES or np.mean(np.diff(known) == 0) > MAX_REPEATED:
+        return False
+    return len(np.unique(known)) >= MIN_DISTINCT
 
 
 def _split(frame: pd.DataFrame, source: CorpusSet) -> Iterator[Series]:

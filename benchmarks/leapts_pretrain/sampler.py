@@ -12,10 +12,11 @@ import numpy as np
 
 from leapts_pretrain.augmentations import augmented, with_missing
 from leapts_pretrain.bank import Bank, Integers, StoredSeries
-from leapts_pretrain.blocks import Block, log_uniform
+from leapts_pretrain.blocks import Block, groups, log_uniform
 
 MIN_CONTEXT, MIN_HORIZON, MAX_HORIZON = 8, 4, 256
 MAX_STRIDE = 4
+BLOCK = 128  # windows that are made at once: as many as the cache of a core holds
 MIN_STRIDED = 128  # values that a series with a stride has left
 
 
@@ -65,19 +66,28 @@ class Sampler:
     def batch(self, step: int) -> Batch:
         """Cut the batch of a step of training."""
         rng = np.random.default_rng((self.options.seed, step))
-        real = rng.binomial(self.options.batch_size, self.options.real_share)
         synthetic = self.bank.synthetic(step)
-        windows = np.full((self.options.batch_size, REACH + MAX_HORIZON), np.nan, np.float32)
-        self._cut(rng, windows[:real], [self.bank.real_train])
-        self._cut(rng, windows[real:], synthetic)
-        augmented(rng, windows)
-        self._hide(rng, windows[:, :REACH])
-        return batch_of(windows)
+        parts = []
+        for rows in groups(self.options.batch_size, BLOCK):
+            is_short = rows.start < self.options.short_share * self.options.batch_size
+            reach = LEVELS[0].cells if is_short else REACH
+            windows = _empty(rows.stop - rows.start, reach)
+            real = rng.binomial(len(windows), self.options.real_share)
+            self._cut(rng, windows[:real], [self.bank.real_train])
+            self._cut(rng, windows[real:], synthetic)
+            augmented(rng, windows)
+            if is_short:
+                _shorten(rng, windows[:, :reach])
+            missing = np.flatnonzero(rng.random(len(windows)) < self.options.missing_share)
+            recent = slice(max(reach - RECENT, 0), reach)
+            windows[missing, recent] = with_missing(rng, windows[missing, recent])
+            parts.append(batch_of(windows))
+        return Batch(*map(np.concatenate, zip(*parts, strict=True)))
 
     def validation(self, *, real: bool, windows: int) -> Batch:
         """Cut fixed windows of validation, without augmentations."""
         rng = np.random.default_rng((self.options.seed, int(real)))
-        block = np.full((windows, REACH + MAX_HORIZON), np.nan, np.float32)
+        block = _empty(windows, REACH)
         self._cut(rng, block, [self.bank.real_validation] if real else self.bank.synthetic_validation, plain=True)
         return batch_of(block)
 
@@ -88,6 +98,7 @@ class Sampler:
         if not len(windows):
             return
         owner = rng.integers(len(sources), size=len(windows))
+        reach = windows.shape[1] - MAX_HORIZON
         for number, source in enumerate(sources):
             rows = np.flatnonzero(owner == number)
             series = source.draw(rng, len(rows))
@@ -96,8 +107,8 @@ class Sampler:
                 length, stride, cutoff, horizon, backward = cut
                 values = source.values[start : start + length]
                 values = (values[::-1] if backward else values)[::stride]
-                first = max(0, cutoff - REACH)
-                windows[row, REACH - cutoff + first : REACH + horizon] = values[first : cutoff + horizon]
+                first = max(0, cutoff - reach)
+                windows[row, reach - cutoff + first : reach + horizon] = values[first : cutoff + horizon]
 
     def _cuts(self, rng: np.random.Generator, lengths: Integers, *, plain: bool) -> list[list[int]]:
         """Draw where windows are cut: length of the series, stride, cutoff, horizon, and whether time is reversed."""
@@ -115,31 +126,42 @@ class Sampler:
         cutoffs = rng.integers(first, last + 1)
         return [array.tolist() for array in (lengths, strides, cutoffs, horizons, backward)]
 
-    def _hide(self, rng: np.random.Generator, past: Block) -> None:
-        """Shorten a share of the contexts, and remove values of another."""
-        known = log_uniform(rng, 2 * MIN_CONTEXT, LEVELS[0].cells + 1, len(past)).astype(np.int64)
-        for row in np.flatnonzero(rng.random(len(past)) < self.options.short_share):
-            past[row, : -known[row]] = np.nan
-        rows = np.flatnonzero(rng.random(len(past)) < self.options.missing_share)
-        past[rows, -RECENT:] = with_missing(rng, past[rows, -RECENT:])
+
+def _empty(windows: int, reach: int) -> Block:
+    return np.full((windows, reach + MAX_HORIZON), np.nan, np.float32)
+
+
+def _shorten(rng: np.random.Generator, past: Block) -> None:
+    """Leave the last 16 to 512 values of every context."""
+    known = log_uniform(rng, 2 * MIN_CONTEXT, past.shape[1] + 1, len(past), 1).astype(np.int64)
+    past[np.arange(past.shape[1], 0, -1) > known] = np.nan
 
 
 def batch_of(windows: Block) -> Batch:
-    """Split windows into context cells and targets, with a mask of what is known."""
-    known = ~np.isnan(windows)
-    values = np.where(known, windows, np.float32(0))
-    contexts, masks = [], []
-    end = REACH
+    """Split windows into context cells and targets, with a mask of what is known.
+
+    The windows may reach back as far as the first level only; the cells of the others are unknown then.
+    """
+    reach = windows.shape[1] - MAX_HORIZON
+    is_known = ~np.isnan(windows)
+    known = is_known.astype(np.float32)
+    values = np.where(is_known, windows, np.float32(0))
+    context, observed = np.zeros((2, len(windows), CELLS), np.float32)
+    end, last = reach, CELLS
     for level in LEVELS:
-        start = end - level.steps * level.cells
-        cells = (len(windows), level.cells, level.steps)
-        count = known[:, start:end].reshape(cells).sum(axis=2, dtype=np.float32)
-        contexts.append(values[:, start:end].reshape(cells).sum(axis=2) / np.maximum(count, 1))
-        masks.append(count / level.steps)
-        end = start
-    return Batch(
-        np.concatenate(contexts[::-1], axis=1),
-        np.concatenate(masks[::-1], axis=1),
-        values[:, REACH:],
-        known[:, REACH:].astype(np.float32),
-    )
+        start, first = end - level.steps * level.cells, last - level.cells
+        if start < 0:  # windows without a longer past
+            break
+        shape = (len(windows), level.cells, level.steps)
+        sums, counts = (_sums(array[:, start:end].reshape(shape)) for array in (values, known))
+        context[:, first:last] = sums / np.maximum(counts, 1)
+        observed[:, first:last] = counts / level.steps
+        end, last = start, first
+    return Batch(context, observed, values[:, reach:], known[:, reach:])
+
+
+def _sums(cells: Block) -> Block:
+    """Sum over the last axis, which is too short for numpy to be fast: halves are added."""
+    while cells.shape[2] > 1:
+        cells = cells[:, :, ::2] + cells[:, :, 1::2]
+    return cells[:, :, 0]

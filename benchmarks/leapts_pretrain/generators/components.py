@@ -8,6 +8,7 @@ from leapts_pretrain.blocks import Block, groups, log_uniform, normal, random_se
 GROUP = 16
 PROFILES = ("sine", "sawtooth", "square", "spike", "harmonics", "free")
 OUTLIERS = (3.0, 8.0)  # standard deviations
+MAX_GROWTH = 6.0  # logarithm of the largest level of a series that multiplies
 
 
 def components(rng: np.random.Generator, series: int, length: int) -> Block:
@@ -22,7 +23,8 @@ def components(rng: np.random.Generator, series: int, length: int) -> Block:
     season += noise(rng, series, length) * log_uniform(rng, 0.02, 1, series, 1)
     multiplied = rng.random(series) < 0.4
     strength = uniform(rng, 0.05, 0.4, int(multiplied.sum()), 1)
-    positive = np.exp(uniform(rng, 0.1, 1, len(strength), 1) * level[multiplied])
+    growth = uniform(rng, 0.1, 1, len(strength), 1) * level[multiplied]
+    positive = np.exp(np.clip(growth, -MAX_GROWTH, MAX_GROWTH))
     level += season
     level[multiplied] = positive * np.maximum(1 + strength * season[multiplied], 0)
     marked = rng.random(series) < 0.2
