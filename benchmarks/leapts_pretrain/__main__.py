@@ -1,6 +1,7 @@
-"""Command line of the pretraining data.
+"""Command line of pretraining: its data, and the training itself.
 
 python -m leapts_pretrain speed
+python -m leapts_pretrain train RUN --bank BANK --steps 100000
 python -m leapts_pretrain picture docs/images/generators.png
 """
 
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from leapts.datasets.loading import data_folder
 from leapts_pretrain.bank import Bank, BankOptions
@@ -16,6 +18,7 @@ from leapts_pretrain.build import build
 from leapts_pretrain.generators import GENERATORS, generate
 from leapts_pretrain.picture import draw
 from leapts_pretrain.sampler import Sampler
+from leapts_pretrain.training import PretrainOptions, pretrain
 
 
 def measure_generators(series: int = 8192, length: int = 1024) -> None:
@@ -43,7 +46,7 @@ def measure_sampler(bank: Bank, batches: int = 20) -> None:
 
 def main() -> None:
     """Run a command."""
-    parser = argparse.ArgumentParser(prog="leapts_pretrain", description="The data of pretraining.")
+    parser = argparse.ArgumentParser(prog="leapts_pretrain", description="Pretraining.")
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build", help="build a bank of series")
     building.add_argument("bank", type=Path)
@@ -52,6 +55,10 @@ def main() -> None:
     building.add_argument("--seed", type=int, default=BankOptions.seed)
     speed = commands.add_parser("speed", help="measure the generators, and the sampler of a bank")
     speed.add_argument("--bank", type=Path)
+    training = commands.add_parser("train", help="train, or go on with a run")
+    training.add_argument("folder", type=Path, help="folder of the state and the log")
+    training.add_argument("--bank", type=Path, required=True)
+    training.add_argument("--steps", type=int, required=True, help="steps in all")
     commands.add_parser("picture", help="draw examples of every generator").add_argument("path", type=Path)
     options = parser.parse_args()
     if options.command == "build":
@@ -62,6 +69,9 @@ def main() -> None:
         measure_generators()
         if options.bank:
             measure_sampler(Bank.open(options.bank))
+    if options.command == "train":
+        torch.set_num_threads(1)
+        pretrain(options.folder, Sampler(Bank.open(options.bank)), PretrainOptions(), steps=options.steps)
     if options.command == "picture":
         draw(options.path)
 

@@ -19,7 +19,7 @@ REACH = sum(steps * cells for steps, cells in LEVELS)
 MAX_PERIOD = RECENT // 2
 
 _MIN_CORRELATION, _MIN_RISE = 0.2, 0.15  # of a season: autocorrelation, and its rise above that of shorter lags
-_SHORTER = 0.7  # a shorter season has at least this share of the autocorrelation of the strongest
+_SHORTER = 0.5  # a shorter season has at least this share of the autocorrelation of the strongest
 _COST_OF_LENGTH = 5e-4  # in autocorrelation, of each step
 _GAIN = 0.05  # in autocorrelation, of a second, longer season
 _MIN_SCALE = 1e-6  # in units of the level of the window
@@ -153,11 +153,10 @@ def _features(context: Context) -> Float[Tensor, "rows features"]:
 
     changes = [mean_change(torch.ones_like(context.short)), mean_change(context.short), mean_change(context.long)]
     logs = [context.known.log() / 6, context.short.log() / 6, context.long.log() / 6]
-    level = (recent * inside).sum(1) / context.known.clamp(min=1)
-    is_zero = ((recent * context.scale + context.center).abs() <= 1e-9 * context.scale) & inside
-    zeros = is_zero.sum(1) / context.known.clamp(min=1)
-    size = (context.center / context.scale).squeeze(1).abs().log1p() / 6
-    return torch.cat([torch.stack([*changes, *logs, level, zeros, size], 1), context.correlation], 1)
+    level = (recent * inside).sum(1) / context.known
+    unchanged = ((recent.diff(dim=1) == 0) & inside[:, 1:]).sum(1) / context.known
+    skewness = ((recent - level.unsqueeze(1)).clamp(-5, 5).pow(3) * inside).sum(1) / context.known
+    return torch.cat([torch.stack([*changes, *logs, level, unchanged, skewness], 1), context.correlation], 1)
 
 
 def usual_change(context: Context) -> Rows:

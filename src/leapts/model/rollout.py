@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from leapts.model.control import Control, ControlSignal, Segment
 from leapts.model.schedulers import Hidden, RolloutNoise, Scheduler
-from leapts.model.segments import SegmentHeads, mask_table, soft_segment_mask
+from leapts.model.segments import Heads, mask_table, soft_segment_mask
 from leapts.model.state_cells import StateCell
 from leapts.model.trace import TraceRecorder
 
@@ -26,7 +26,7 @@ class Rollout(nn.Module):
         *,
         hidden: int,
         scheduler: Scheduler,
-        heads: SegmentHeads,
+        heads: Heads,
         control: ControlSignal,
         cell: StateCell,
         sharpness: float,

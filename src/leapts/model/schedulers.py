@@ -2,7 +2,7 @@
 
 import copy
 import math
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -132,14 +132,6 @@ class _LearnedScheduler(Scheduler):
         self.register_buffer("shortest", shortest, persistent=False)
         self.register_buffer("span", longest - shortest, persistent=False)
 
-    def over(self, grid: ScaleGrid) -> Self:
-        """Return this scheduler, with the same weights, for another grid of as many scales."""
-        other = copy.copy(self)
-        other.grid = grid
-        shortest, longest = (self.shortest.new_tensor(ends) for ends in (grid.shortest, grid.longest))
-        other._buffers = {"shortest": shortest, "span": longest - shortest}
-        return other
-
     def lengths(self, logits: Float[Tensor, "rows scales"]) -> Float[Tensor, "rows scales"]:
         """Compute the continuous length that each scale would take."""
         return torch.addcmul(self.shortest, torch.sigmoid(logits), self.span)
@@ -152,6 +144,14 @@ class HierarchicalController(_LearnedScheduler):
         super().__init__(grid, max_leaps=max_leaps)
         self.temperature = temperature
         self.logits = nn.Linear(hidden, 2 * len(grid))  # of the scales, then of their lengths
+
+    def over(self, grid: ScaleGrid) -> "HierarchicalController":
+        """Return this scheduler, with the same weights, for another grid of as many scales."""
+        other = copy.copy(self)
+        other.grid = grid
+        shortest, longest = (self.shortest.new_tensor(ends) for ends in (grid.shortest, grid.longest))
+        other._buffers = {"shortest": shortest, "span": longest - shortest}
+        return other
 
     def draw(self, rows: int, like: Tensor, generator: Generator | None) -> RolloutNoise:
         """Draw Gumbel noise for each leap of each row; none without a generator."""

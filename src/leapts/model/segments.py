@@ -54,7 +54,19 @@ def mask_table(
 _MIN_ROWS_TO_SORT = 256
 
 
-class SegmentHeads(nn.Module):
+class Heads(nn.Module):
+    """Proposes the outputs of a leap over the whole horizon."""
+
+    def blend(self, hidden: Float[Tensor, "rows hidden"], weights: Float[Tensor, "rows scales"]) -> Segment:
+        """Compute the weighted sum of the proposals of all scales."""
+        raise NotImplementedError
+
+    def chosen(self, hidden: Float[Tensor, "rows hidden"], scale: Int[Tensor, " rows"]) -> Segment:
+        """Compute the proposal of the chosen scale of each row."""
+        raise NotImplementedError
+
+
+class SegmentHeads(Heads):
     """One linear head per scale on shared hidden layers; each proposes outputs for the whole horizon."""
 
     def __init__(self, *, hidden: int, outputs: int, scales: int, layers: int) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from leapts.model.context import (
     ENCODED,
@@ -32,6 +32,7 @@ from leapts.model.outputs import QuantileOutputs
 from leapts.model.rollout import Rollout
 from leapts.model.scales import ScaleGrid
 from leapts.model.schedulers import HierarchicalController
+from leapts.model.segments import Heads
 from leapts.model.state_cells import ControlledCell
 from leapts.model.vector_fields import FactoredField
 
@@ -48,7 +49,7 @@ class UniversalConfig(NamedTuple):
     blocks: int = 3
     hidden: int = 64
     control: int = 16
-    max_leaps: int = 6
+    max_leaps: int = 4
     temperature: float = 1.0
     sharpness: float = 0.5
 
@@ -65,7 +66,8 @@ class ResidualBlock(nn.Module):
 
     def forward(self, x: Float[Tensor, "rows width"]) -> Float[Tensor, "rows width"]:
         """Add the correction."""
-        return x + self.outer(hardswish(self.inner(self.norm(x))))
+        correction: Tensor = self.outer(hardswish(self.inner(self.norm(x))))
+        return x + correction
 
 
 class StepBasis(NamedTuple):
@@ -82,7 +84,7 @@ class StepBasis(NamedTuple):
         return torch.cat([median, spread], 1).transpose(1, 2).flatten(1)
 
 
-class CoefficientHeads(nn.Module):
+class CoefficientHeads(Heads):
     """One linear head per scale, whose coefficients become a segment by the basis of the windows."""
 
     def __init__(self, trunk: Mlp, heads: GroupedLinear, basis: StepBasis) -> None:
@@ -151,7 +153,7 @@ class UniversalModel(nn.Module):
         self.cell = ControlledCell(field)
         self.gate_logit = nn.Parameter(torch.zeros(()))
 
-    def forward(self, context: Context, horizon: int, options: RunOptions = RunOptions(None, "dense")) -> Forecast:
+    def forward(self, context: Context, horizon: int, options: RunOptions) -> Forecast:
         """Forecast in the units of the context."""
         latent = self.enter(encoder_inputs(context))
         for block in self.blocks:
@@ -180,16 +182,10 @@ class UniversalModel(nn.Module):
         return fusion
 
     @torch.inference_mode()
-    def forecast(
-        self,
-        history: Float[Tensor, "rows steps"],
-        horizon: int,
-        record: Record = "nothing",
-        generator: Generator | None = None,
-    ) -> Forecast:
+    def forecast(self, history: Float[Tensor, "rows steps"], horizon: int, record: Record = "nothing") -> Forecast:
         """Forecast quantiles of histories of any length, in their own units; missing values are NaN."""
         context = context_of(view_of(history))
-        found = self(context, horizon, RunOptions(generator, "dense", record))
+        found = self(context, horizon, RunOptions(None, "dense", record))
         units = Units(context.center, context.scale)
         coarse = None if found.coarse is None else units.restore(found.coarse)
         return Forecast(units.restore(found.values), coarse, found.trace)
