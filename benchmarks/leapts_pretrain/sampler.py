@@ -16,7 +16,7 @@ from leapts_pretrain.blocks import Block, groups, log_uniform
 
 MIN_CONTEXT, MIN_HORIZON, MAX_HORIZON = 8, 4, 256
 MAX_STRIDE = 4
-BLOCK = 128  # windows that are made at once: as many as the cache of a core holds
+BLOCK = 256  # windows that are made at once: as many as the cache of a core holds
 MIN_STRIDED = 128  # values that a series with a stride has left
 
 
