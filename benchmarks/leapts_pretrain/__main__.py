@@ -16,6 +16,7 @@ from leapts.datasets.loading import data_folder
 from leapts_pretrain.bank import Bank, BankOptions
 from leapts_pretrain.build import build
 from leapts_pretrain.generators import GENERATORS, generate
+from leapts_pretrain.memory import keep_freed_memory
 from leapts_pretrain.picture import draw
 from leapts_pretrain.sampler import Sampler
 from leapts_pretrain.training import PretrainOptions, pretrain
@@ -61,6 +62,7 @@ def main() -> None:
     training.add_argument("--steps", type=int, required=True, help="steps in all")
     commands.add_parser("picture", help="draw examples of every generator").add_argument("path", type=Path)
     options = parser.parse_args()
+    keep_freed_memory()
     if options.command == "build":
         size = BankOptions(shards=options.shards, seed=options.seed)
         bank = build(options.bank, size, data=data_folder(), wheels=options.wheels, report=print)

@@ -16,7 +16,7 @@ from leapts_pretrain.blocks import Block, groups, log_uniform
 
 MIN_CONTEXT, MIN_HORIZON, MAX_HORIZON = 8, 4, 256
 MAX_STRIDE = 4
-BLOCK = 128  # windows that are made at once: as many as the cache of a core holds
+BLOCK = 256  # windows that are made at once: as many as the cache of a core holds
 MIN_STRIDED = 128  # values that a series with a stride has left
 
 
@@ -31,6 +31,7 @@ class Level(NamedTuple):
 LEVELS = (Level(1, 512), Level(4, 128), Level(16, 64), Level(64, 16))
 REACH = sum(level.steps * level.cells for level in LEVELS)
 CELLS = sum(level.cells for level in LEVELS)
+VALIDATION_STEP = 2**32 - 1  # which training never reaches: its random numbers are others
 RECENT = 1024  # steps of the past in which values go missing
 
 
@@ -86,7 +87,7 @@ class Sampler:
 
     def validation(self, *, real: bool, windows: int) -> Batch:
         """Cut fixed windows of validation, without augmentations."""
-        rng = np.random.default_rng((self.options.seed, int(real)))
+        rng = np.random.default_rng((self.options.seed, VALIDATION_STEP, int(real)))
         block = _empty(windows, REACH)
         self._cut(rng, block, [self.bank.real_validation] if real else self.bank.synthetic_validation, plain=True)
         return batch_of(block)
