@@ -1,6 +1,6 @@
 """Pretrain the universal network: resumable to the bit, for as long as there is time.
 
-Batches, noise and horizons depend on the seed and the step alone. The state (weights, their running mean, moments of the
+Batches, noise and horizons depend on the seed and the step alone. The state (weights, their mean, moments of the
 optimizer) is one file, replaced at every validation check; the checks are lines of `log.jsonl` beside it. The learning
 rate rises, then stays: the running mean of the weights does what a decay would, at any step.
 """

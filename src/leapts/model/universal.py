@@ -143,11 +143,14 @@ class UniversalModel(nn.Module):
         # The coefficients of the coarse forecast, the first state, and the features of the window.
         self.parts = [_COEFFICIENTS, hidden, self.outputs.features]
         self.head = nn.Linear(config.width, sum(self.parts))
+        nn.init.zeros_(self.head.bias)
+        self.head.weight.data[:_COEFFICIENTS] *= 0.1  # training starts near the mean of the simple forecasts
         self.scheduler = HierarchicalController(
             relative_grid(24), hidden=hidden, max_leaps=config.max_leaps, temperature=config.temperature
         )
         self.trunk = Mlp(hidden, hidden, layers=1)
         self.heads = GroupedLinear(scales, hidden, _COEFFICIENTS)
+        self.heads.weight.data *= 0.1
         self.control = PooledControl(scales=scales, summary=config.control, control=config.control)
         field = FactoredField(clusters=1, hidden=hidden, control=config.control, width=hidden, rank=hidden)
         self.cell = ControlledCell(field)
