@@ -1,6 +1,5 @@
 """GIFT-Eval and fev-bench: SeasonalNaive must score as published, so that our windows and scores are theirs."""
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -16,19 +15,10 @@ from leapts_bench.gift.forecasters import LeapTSDefaults, SeasonalNaive
 from leapts_bench.gift.scoring import fev_scores, gift_scores, pinball
 from leapts_bench.gift.series import LEVELS, MEDIAN, SeriesSet, Task
 from leapts_bench.runs import PublishedRun, parse_run
+from tests.bench.published_data import folder_with
 
 TOLERANCE = 1e-5
 NAN = float("nan")
-
-
-def _data(files: list[str]) -> Path:
-    folder = os.environ.get("LEAPTS_DATA")
-    if not folder:
-        pytest.skip("LEAPTS_DATA is not set: the benchmark's data are needed")
-    absent = [file for file in files if not (Path(folder) / file).exists()]
-    if absent:
-        pytest.skip(f"not in the data folder: {', '.join(absent)}")
-    return Path(folder)
 
 
 LARGE = ("m4_monthly/M/short", "m4_daily/D/short", "jena_weather/10T/short", "ett1/15T/short")
@@ -39,7 +29,7 @@ LARGE = ("m4_monthly/M/short", "m4_daily/D/short", "jena_weather/10T/short", "et
     [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in gift_eval.configurations()],
 )
 def test_seasonal_naive_scores_as_published_on_gift_eval(name: str) -> None:
-    task = gift_eval.load(name, _data(gift_eval.files_of(name)))
+    task = gift_eval.load(name, folder_with(gift_eval.files_of(name)))
     assert task.horizon == gift_eval.horizon_of(name)
     scores = gift_scores(task, SeasonalNaive().forecasts(task))
     expected = {metric: of[name] for metric, of in published.gift_models()[published.NAIVE].scores.items()}
@@ -48,7 +38,7 @@ def test_seasonal_naive_scores_as_published_on_gift_eval(name: str) -> None:
 
 @pytest.mark.parametrize("name", fev_bench.tasks())
 def test_seasonal_naive_scores_as_published_on_fev_bench(name: str) -> None:
-    task = fev_bench.load(name, _data(fev_bench.files_of(name)))
+    task = fev_bench.load(name, folder_with(fev_bench.files_of(name)))
     scores = fev_scores(task, SeasonalNaive(history=1000).forecasts(task))
     assert scores == pytest.approx(published.fev_naive()[name], rel=TOLERANCE)
 
