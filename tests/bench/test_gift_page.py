@@ -1,12 +1,14 @@
 """The GIFT-Eval page from invented results: every score is SeasonalNaive's, times one factor for each model."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from leapts_bench import results
 from leapts_bench.gift import gift_eval, running
 from leapts_bench.gift.published import LEAKED, NAIVE, gift_models
-from leapts_bench.gift.running import ENSEMBLE, LEAPTS
+from leapts_bench.gift.running import ENSEMBLE, FLAIR, LEAPTS, SEASONAL_NAIVE
 from leapts_bench.results import Line
 from leapts_bench.suites import entries
 from leapts_bench.tables.gift import NOT_RUN, Comparison, gift_page
@@ -70,3 +72,13 @@ def test_charts_mark_ours_and_name_what_is_missing() -> None:
         assert chart.startswith(b"<?xml")
         assert b">LeapTS</text>" in chart
         assert b"LeapTS ensemble: not run yet" in chart
+
+
+@pytest.mark.parametrize(("name", "published"), [(SEASONAL_NAIVE, NAIVE), (FLAIR, "FLAIR")])
+def test_stored_runs_of_published_models_score_as_published(name: str, published: str) -> None:
+    """FLAIR draws samples, so that single configurations differ more."""
+    folder = Path(__file__).parents[2] / "benchmarks" / "results"
+    found = Comparison(Results(entries("gift"), results.finished(folder)))
+    for metric in ("mase", "crps"):
+        expected = found.error(gift_models()[published], metric=metric)
+        assert found.relative(found.here[name], metric) == pytest.approx(expected, rel=0.01 if name == FLAIR else 1e-5)

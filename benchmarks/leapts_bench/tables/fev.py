@@ -37,6 +37,7 @@ tasks, by their authors' word, are listed last and ranked nowhere.
 
 SQL (scaled quantile loss) and MASE are relative to SeasonalNaive: the geometric mean of the ratios over the
 {len(fev_bench.tasks())} tasks; lower is better. Seconds are processor time of one core for fitting and forecasting.
+Trees publish point forecasts only; their SQL is a point error.
 
 ## Run here
 
