@@ -138,6 +138,14 @@ def test_a_target_that_is_no_series_is_named(target: Any) -> None:
         train([*make_entries(), wrong])
 
 
+def test_options_of_other_estimators_and_predictors_have_no_effect() -> None:
+    """AutoGluon passes these to every estimator and predictor of GluonTS."""
+    entries = make_entries()
+    predictor = LeapTSEstimator(H, **OPTIONS).train(entries, validation_data=entries, cache_data=True)
+    forecasts = predictor.predict(dataset=entries, num_samples=250)
+    np.testing.assert_array_equal([one.forecast_array for one in forecasts], arrays(train(entries), entries))
+
+
 def test_an_unknown_option_is_refused_at_once() -> None:
     with pytest.raises(ConfigError, match="input_size"):
         LeapTSEstimator(H, context_length=24)

@@ -103,8 +103,10 @@ class LeapTSEstimator(Estimator):
         estimator: LeapTSEstimator = cls(**hyperparameters)
         return estimator
 
-    def train(self, training_data: Iterable[Entry], validation_data: Any = None) -> LeapTSPredictor:  # noqa: ARG002
+    def train(self, training_data: Iterable[Entry], validation_data: Any = None, **_: Any) -> LeapTSPredictor:  # noqa: ARG002
         """Fit LeapTS.
+
+        Options of other estimators, such as `cache_data`, have no effect.
 
         Args:
             training_data: All data that may be learned from; the fit itself holds out the end of every series.
