@@ -75,10 +75,10 @@ $(PEERS_READY): $(READY) constraints-peers.txt
 	$(PYTHON) -m venv --clear $(PEERS)
 	$(BIN)/python -c '$(PACKAGES)' >"$$($(PEERS)/bin/python -c '$(PACKAGES)')/development.pth"
 	$(PEERS)/bin/python -m pip install --quiet --constraint constraints.txt \
-		--constraint constraints-peers.txt --editable '.[neural,darts,sktime,stats]'
+		--constraint constraints-peers.txt --editable '.[neural,darts,sktime,gluonts,fev,stats]'
 	@touch $@
 
-peers: $(PEERS_READY) ## test the adapters and the benchmark's peers with neuralforecast, Darts, sktime and statsforecast, and the frames of pandas 2
+peers: $(PEERS_READY) ## test the adapters and the benchmark's peers with neuralforecast, Darts, sktime, GluonTS, fev and statsforecast, and the frames of pandas 2
 	$(PEERS)/bin/python $(PYTEST) --ignore tests/integrations/ray tests/integrations tests/forecasting/test_baselines.py tests/data \
 		tests/forecasting/test_kinds.py tests/bench/test_baselines.py
 

@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "leapts"
 MAX_FILE_LINES = 350
 MAX_FUNCTION_LINES = 60
 MAX_MODEL_LINES = 1_565
-MAX_SOURCE_LINES = 16_040
+MAX_SOURCE_LINES = 16_290  # 250 of them adapt LeapTS to GluonTS and fev
 MAX_MODULES, MAX_SWITCHES = 36, 193  # of a predict; goals: 30 and 150; release 0.1.0 had 41 and 207
 
 

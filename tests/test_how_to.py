@@ -68,7 +68,7 @@ def test_links_of_every_page_exist() -> None:
 
 
 def test_every_page_with_python_is_run() -> None:
-    # tests/integrations/test_pages.py runs the first three, tests/model/test_registration.py the last.
-    elsewhere = {"neuralforecast", "darts", "sktime", "custom-scheduler"}
+    # tests/integrations/test_pages.py runs the first five, tests/model/test_registration.py the last.
+    elsewhere = {"neuralforecast", "darts", "sktime", "gluonts", "fev", "custom-scheduler"}
     with_python = {page.stem for page in PAGES.glob("*.md") if blocks(page.stem, "python")}
     assert with_python == WRITES.keys() | elsewhere

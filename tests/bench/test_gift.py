@@ -1,6 +1,5 @@
 """GIFT-Eval and fev-bench: SeasonalNaive must score as published, so that our windows and scores are theirs."""
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -16,19 +15,10 @@ from leapts_bench.gift.forecasters import LeapTSDefaults, SeasonalNaive
 from leapts_bench.gift.scoring import fev_scores, gift_scores, pinball
 from leapts_bench.gift.series import LEVELS, MEDIAN, SeriesSet, Task
 from leapts_bench.runs import PublishedRun, parse_run
+from tests.bench.published_data import folder_with
 
 TOLERANCE = 1e-5
 NAN = float("nan")
-
-
-def _data(files: list[str]) -> Path:
-    folder = os.environ.get("LEAPTS_DATA")
-    if not folder:
-        pytest.skip("LEAPTS_DATA is not set: the benchmark's data are needed")
-    absent = [file for file in files if not (Path(folder) / file).exists()]
-    if absent:
-        pytest.skip(f"not in the data folder: {', '.join(absent)}")
-    return Path(folder)
 
 
 LARGE = ("m4_monthly/M/short", "m4_daily/D/short", "jena_weather/10T/short", "ett1/15T/short")
@@ -39,7 +29,7 @@ LARGE = ("m4_monthly/M/short", "m4_daily/D/short", "jena_weather/10T/short", "et
     [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in gift_eval.configurations()],
 )
 def test_seasonal_naive_scores_as_published_on_gift_eval(name: str) -> None:
-    task = gift_eval.load(name, _data(gift_eval.files_of(name)))
+    task = gift_eval.load(name, folder_with(gift_eval.files_of(name)))
     assert task.horizon == gift_eval.horizon_of(name)
     scores = gift_scores(task, SeasonalNaive().forecasts(task))
     expected = {metric: of[name] for metric, of in published.gift_models()[published.NAIVE].scores.items()}
@@ -48,9 +38,10 @@ def test_seasonal_naive_scores_as_published_on_gift_eval(name: str) -> None:
 
 @pytest.mark.parametrize("name", fev_bench.tasks())
 def test_seasonal_naive_scores_as_published_on_fev_bench(name: str) -> None:
-    task = fev_bench.load(name, _data(fev_bench.files_of(name)))
+    task = fev_bench.load(name, folder_with(fev_bench.files_of(name)))
     scores = fev_scores(task, SeasonalNaive(history=1000).forecasts(task))
-    assert scores == pytest.approx(published.fev_naive()[name], rel=TOLERANCE)
+    naive = published.fev_models()[published.FEV_NAIVE].scores
+    assert scores == pytest.approx({metric: of[name] for metric, of in naive.items()}, rel=TOLERANCE)
 
 
 def _task(*series: Sequence[float], horizon: int = 2, count: int = 1, season: int = 1, targets: int = 1) -> Task:
@@ -158,4 +149,5 @@ def test_published_figures_are_complete() -> None:
     assert len(models) == 121
     assert all(set(of) == set(gift_eval.configurations()) for one in models.values() for of in one.scores.values())
     assert {one.kind for one in models.values()} == set(published.KINDS)
-    assert set(published.fev_naive()) == set(fev_bench.tasks())
+    for model in published.fev_models().values():
+        assert list(model.scores["sql"]) == fev_bench.tasks()

@@ -6,7 +6,9 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize(("tool", "extra"), [("neuralforecast", "neural"), ("sktime", "sktime")])
+@pytest.mark.parametrize(
+    ("tool", "extra"), [("neuralforecast", "neural"), ("sktime", "sktime"), ("gluonts", "gluonts"), ("fev", "fev")]
+)
 def test_a_missing_extra_is_named(tool: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == tool or name == f"leapts.integrations.{tool}"]:
         monkeypatch.delitem(sys.modules, name)

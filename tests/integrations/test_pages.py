@@ -10,7 +10,7 @@ import pytest
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
 
 
-@pytest.mark.parametrize("tool", ["neuralforecast", "darts", "sktime"])
+@pytest.mark.parametrize("tool", ["neuralforecast", "darts", "sktime", "gluonts", "fev"])
 def test_the_example_of_the_page_runs(tool: str, tmp_path: Path) -> None:
     pytest.importorskip(tool, reason=f"{tool} is not installed")
     blocks = re.findall(r"```python\n(.*?)```", (PAGES / f"{tool}.md").read_text(), flags=re.DOTALL)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from leapts import LeapTS
+from leapts.integrations.quantiles import quantile_arrays, required_options
 from leapts_bench.gift.series import LEVELS, Quantiles, Task
 
 _Z = np.array([NormalDist().inv_cdf(level) for level in LEVELS])
@@ -49,8 +50,7 @@ class SeasonalNaive:
 class LeapTSDefaults:
     """LeapTS, fitted once with its defaults; with several members, the mean of their quantiles.
 
-    Options are given only where a fit would be refused without them: `fill` for missing values, `pad_short` for series
-    of different lengths, `val_size` where the default holds nothing out to calibrate the quantiles on.
+    Options are given only where a fit would be refused without them: those of the adapters to GluonTS and fev.
     """
 
     def __init__(self, seed: int, members: int = 1) -> None:
@@ -59,31 +59,18 @@ class LeapTSDefaults:
 
     def forecasts(self, task: Task) -> Iterator[Quantiles]:
         """Fit, then forecast each window."""
-        options, known = self._options(task), task.frame(task.past(0))
-        models = [LeapTS(task.horizon, random_seed=seed, **options).fit(known) for seed in self.seeds]
+        past = task.past(0)
+        options, known = required_options(past.lengths.tolist()), task.frame(past)
+        models = [LeapTS(task.horizon, freq=task.freq, random_seed=seed, **options).fit(known) for seed in self.seeds]
         self.parameters = sum(weights.numel() for one in models for weights in one.predictor_.model.parameters())
         for number in range(task.count):
             history = known if number == 0 else task.frame(task.past(number))
             yield np.mean([self._quantiles(model, history, task) for model in models], axis=0)
 
     @staticmethod
-    def _options(task: Task) -> dict[str, Any]:
-        lengths = task.past(0).lengths
-        options: dict[str, Any] = {"freq": task.freq}
-        if np.isnan(task.series.values).any():
-            options["fill"] = "ffill"
-        if lengths.min() != lengths.max():
-            options["pad_short"] = True
-        if lengths.min() <= 3 * task.horizon:
-            options["val_size"] = task.horizon
-        return options
-
-    @staticmethod
     def _quantiles(model: LeapTS, history: Any, task: Task) -> Quantiles:
-        frame = model.predict(history, quantiles=LEVELS)
-        values = frame.iloc[:, -len(LEVELS) :].to_numpy("float64").reshape(-1, task.horizon, len(LEVELS))
-        assert len(values) == len(task.series), "a series has no forecast"
-        return np.moveaxis(values, 1, 2)
+        arrays = quantile_arrays(model, history, LEVELS)
+        return np.stack([arrays[name][1:] for name in range(len(task.series))])
 
 
 class Flair:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 _COLORS = {"zero-shot": "#3b6fb6", "pretrained": "#6a9f58", "fine-tuned": "#e08a2e"}
 _OURS_COLOR = "#c0392b"
 _HIGHEST = 1.15  # models far above SeasonalNaive would flatten the rest
-_MIN_GAP = 0.012  # between two labels
+_MIN_GAP = 0.008  # between two labels, one above the other
+_DECADES_PER_LETTER = 0.055  # width of a label
 
 
 def seconds_chart(found: Comparison) -> bytes:
@@ -42,11 +43,12 @@ def weights_chart(found: Comparison) -> bytes:
             shown = [(found.error(one), one.parameters, one.name) for one in models if one.parameters]
             axes.scatter([x for _, x, _ in shown], [y for y, _, _ in shown], s=22, color=color, label=kind)
             places += shown
-        labeled: list[tuple[float, float]] = []
+        labeled: list[tuple[float, float, float]] = []
         for y, x, name in sorted(places):
-            if all(not 0.4 < x / other < 2.5 or abs(y - level) > _MIN_GAP for other, level in labeled):
+            end = x * 10 ** (_DECADES_PER_LETTER * len(name))
+            if all(x > its_end or end < its_x or abs(y - its_y) > _MIN_GAP for its_x, its_end, its_y in labeled):
                 axes.annotate(name, (x, y), xytext=(4, 2), textcoords="offset points", fontsize=6.5)
-                labeled.append((x, y))
+                labeled.append((x, end, y))
         for name in OURS:
             model = found.here[name]
             error = found.relative(model, "mase")
