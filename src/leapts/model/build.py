@@ -37,6 +37,8 @@ def build_model(
 ) -> LeapTSModel:
     """Build a network with initial weights that depend on the seed alone.
 
+    Constants of the network are on the CPU also within `torch.device("meta")`, where weights take no memory.
+
     Args:
         config: The options of the network.
         seed: The seed of the initial weights.

@@ -205,11 +205,11 @@ class _ClusterLayout(nn.Module):
         super().__init__()
         self.order: Tensor | None
         self.position: Tensor | None
-        order = None if clusters is None else torch.tensor(clusters).argsort(stable=True)
+        by_series = None if clusters is None else torch.tensor(clusters, device="cpu")
+        order = None if by_series is None else by_series.argsort(stable=True)
         self.register_buffer("order", order, persistent=False)
         self.register_buffer("position", None if order is None else order.argsort(), persistent=False)
-        # On the CPU also for a model on the meta device, whose tensors have no values.
-        self.counts = None if clusters is None else torch.bincount(torch.tensor(clusters, device="cpu")).tolist()
+        self.counts = None if by_series is None else by_series.bincount().tolist()
 
     def sort(self, x: Float[Tensor, "series ..."]) -> Float[Tensor, "series ..."]:
         """Sort series by cluster."""

@@ -43,8 +43,8 @@ class Rollout(nn.Module):
         self.outputs_per_step = outputs_per_step
         self.one_hot: Tensor
         self.steps: Tensor
-        self.register_buffer("one_hot", torch.eye(len(scheduler.grid)), persistent=False)
-        steps = torch.arange(self.horizon, dtype=self.one_hot.dtype).repeat_interleave(outputs_per_step)
+        self.register_buffer("one_hot", torch.eye(len(scheduler.grid), device="cpu"), persistent=False)
+        steps = torch.arange(self.horizon, dtype=self.one_hot.dtype, device="cpu").repeat_interleave(outputs_per_step)
         self.register_buffer("steps", steps, persistent=False)
 
     def dense(

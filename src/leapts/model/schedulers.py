@@ -73,7 +73,7 @@ class _UnlearnedScheduler(Scheduler):
     def __init__(self, grid: ScaleGrid, *, max_leaps: int) -> None:
         super().__init__(grid, max_leaps=max_leaps)
         self.anchors: Tensor
-        anchors = torch.tensor(grid.longest[:-1], dtype=torch.get_default_dtype())
+        anchors = torch.tensor(grid.longest[:-1], dtype=torch.get_default_dtype(), device="cpu")
         self.register_buffer("anchors", anchors, persistent=False)
 
     def lengths(self, remaining: Length, noise: Noise) -> Length:
@@ -128,7 +128,8 @@ class _LearnedScheduler(Scheduler):
         self.span: Tensor
         # Whole numbers, and therefore exact in every dtype that the model is moved to.
         dtype = torch.get_default_dtype()
-        shortest, longest = torch.tensor(grid.shortest, dtype=dtype), torch.tensor(grid.longest, dtype=dtype)
+        shortest = torch.tensor(grid.shortest, dtype=dtype, device="cpu")
+        longest = torch.tensor(grid.longest, dtype=dtype, device="cpu")
         self.register_buffer("shortest", shortest, persistent=False)
         self.register_buffer("span", longest - shortest, persistent=False)
 
