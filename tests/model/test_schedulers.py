@@ -5,12 +5,12 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leapts.model.scales import ScaleGrid
 from leapts.model.schedulers import (
     FixedStepScheduler,
     FlatScheduler,
     HierarchicalController,
     MonteCarloScheduler,
+    ScaleGrid,
     Scheduler,
     executed_length,
     straight_through,

@@ -11,16 +11,22 @@ from leapts.config import ModelConfig
 from leapts.errors import ConfigError
 from leapts.messages import quoted
 from leapts.model import schedulers
-from leapts.model.control import ControlSignal
 from leapts.model.encoder import Encoder, MlpMixer, PooledMixer, SeriesEmbedding
 from leapts.model.network import CoarseOnly, GatedFusion, LeapTSModel, WindowShape
 from leapts.model.normalization import by_last_value, by_mean, shifted, unnormalized
 from leapts.model.outputs import PlainOutputs, QuantileOutputs
 from leapts.model.rollout import Rollout
-from leapts.model.scales import ScaleGrid
+from leapts.model.schedulers import ScaleGrid
 from leapts.model.segments import SegmentHeads
-from leapts.model.state_cells import ControlledCell, LongShortTermCell, RecurrentCell, StateCell
-from leapts.model.vector_fields import FactoredField, FullField
+from leapts.model.state_cells import (
+    ControlledCell,
+    ControlSignal,
+    FactoredField,
+    FullField,
+    LongShortTermCell,
+    RecurrentCell,
+    StateCell,
+)
 from leapts.parts import SchedulingOptions, StateOptions
 from leapts.registration import SCHEDULERS, STATE_CELLS
 

@@ -11,10 +11,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from leapts.model.control import Control, ControlSignal, Segment
 from leapts.model.schedulers import Hidden, RolloutNoise, Scheduler
-from leapts.model.segments import SegmentHeads, mask_table, soft_segment_mask
-from leapts.model.state_cells import StateCell
+from leapts.model.segments import Segment, SegmentHeads, mask_table, soft_segment_mask
+from leapts.model.state_cells import Control, ControlSignal, StateCell
 from leapts.model.trace import TraceRecorder
 
 
