@@ -143,14 +143,14 @@ def register_state_cell(kind: str, factory: StateCellFactory, options: type[Stat
 
 def _hierarchical(options: c.HierarchicalScheduling, grid: ScaleGrid, *, hidden: int) -> schedulers.Scheduler:
     if len(grid) == 1:  # the horizon is too short for a choice of scale
-        return schedulers.FlatScheduler(grid.horizon, hidden=hidden, max_leaps=options.max_leaps)
+        return schedulers.FlatScheduler(grid, hidden=hidden, max_leaps=options.max_leaps)
     return schedulers.HierarchicalController(
         grid, hidden=hidden, max_leaps=options.max_leaps, temperature=options.temperature
     )
 
 
 def _flat(options: c.FlatScheduling, grid: ScaleGrid, *, hidden: int) -> schedulers.Scheduler:
-    return schedulers.FlatScheduler(grid.horizon, hidden=hidden, max_leaps=options.max_leaps)
+    return schedulers.FlatScheduler(grid, hidden=hidden, max_leaps=options.max_leaps)
 
 
 def _monte_carlo(options: c.MonteCarloScheduling, grid: ScaleGrid, *, hidden: int) -> schedulers.Scheduler:  # noqa: ARG001

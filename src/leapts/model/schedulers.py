@@ -229,8 +229,8 @@ class HierarchicalController(_LearnedScheduler):
 class FlatScheduler(_LearnedScheduler):
     """Decides a length anywhere in the horizon, without a scale: for short horizons and as an ablation."""
 
-    def __init__(self, horizon: int, *, hidden: int, max_leaps: int) -> None:
-        super().__init__(ScaleGrid.single_level(horizon), max_leaps=max_leaps)
+    def __init__(self, grid: ScaleGrid, *, hidden: int, max_leaps: int) -> None:
+        super().__init__(ScaleGrid.single_level(grid.horizon), max_leaps=max_leaps)
         self.logits = nn.Linear(hidden, 1)
 
     def decide(self, hidden: Hidden, remaining: Length, noise: Noise) -> Decision:  # noqa: ARG002
