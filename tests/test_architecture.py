@@ -15,9 +15,11 @@ import predict_path
 SOURCE = Path(__file__).parents[1] / "src" / "leapts"
 MAX_FILE_LINES = 350
 MAX_FUNCTION_LINES = 60
-MAX_MODEL_LINES = 1_550
+MAX_MODEL_LINES = 1_565
 MAX_SOURCE_LINES = 16_040
-MAX_MODULES, MAX_SWITCHES = 33, 150  # of a predict; goals: 30 and 150; release 0.1.0 had 41 and 207
+# Of a predict; goals: 30 and 150; release 0.1.0 had 41 and 207. Point forecasts took 33 and 150; learned quantiles add
+# `outputs`, `calibration` and `support`, and the options of parts of the network are in `parts`.
+MAX_MODULES, MAX_SWITCHES = 37, 169
 
 
 def _files(folder: Path = SOURCE) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import copy
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -171,7 +171,7 @@ class _LearnedScheduler(Scheduler):
         self.register_buffer("shortest", shortest, persistent=False)
         self.register_buffer("span", longest - shortest, persistent=False)
 
-    def over(self, grid: ScaleGrid) -> Self:
+    def over(self, grid: ScaleGrid) -> "_LearnedScheduler":
         """Return this scheduler, with the same weights, for another grid of as many scales."""
         other = copy.copy(self)
         other.grid = grid
