@@ -11,7 +11,7 @@ RELEASE_READY := $(RELEASE)/.ready
 PYTEST := -m pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow public-api coverage lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean stress
+.PHONY: help demo test test-slow public-api coverage lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean stress mutation
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -141,5 +141,11 @@ SECONDS_AT_MOST ?= 36000
 stress: $(READY) ## run the stress suites that are not done, and render docs/reliability.md; needs strace and root
 	$(BIN)/python -m leapts_qa run --seconds $(SECONDS_AT_MOST)
 
+mutation: $(READY) ## change the modules of [tool.mutmut] in small ways, and count the changes that the tests notice
+	rm -rf mutants
+	$(BIN)/mutmut run --max-children 2
+	$(BIN)/mutmut export-cicd-stats
+	$(BIN)/python -m leapts_qa mutation
+
 clean: ## remove the virtual environments and the caches
-	rm -rf $(VENV) $(PEERS) $(CLUSTERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site $(RELEASE)
+	rm -rf $(VENV) $(PEERS) $(CLUSTERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache mutants dist site $(RELEASE)

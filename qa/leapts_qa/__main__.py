@@ -2,16 +2,19 @@
 
 python -m leapts_qa run [SUITE ...] [--seconds N]
 python -m leapts_qa status
+python -m leapts_qa mutation
 python -m leapts_qa page
 """
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 import torch
 
 from leapts.errors import LeapTSError
+from leapts_qa.mutation import record
 from leapts_qa.page import write_page
 from leapts_qa.suites import SUITES, latest, read, run_pending
 
@@ -30,6 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
                 return int(failed > 0)
             case "status":
                 _status(options.results)
+            case "mutation":
+                print(json.dumps(record(_ROOT, options.results)))
+                write_page(options.results, options.out)
             case _:
                 write_page(options.results, options.out)
     except LeapTSError as error:
@@ -45,10 +51,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("suites", nargs="*", metavar="SUITE", help=f"only these: {', '.join(SUITES)}")
     run.add_argument("--seconds", type=float, default=36_000, help="time limit")
     status = commands.add_parser("status", help="show how many units of each suite are done")
+    mutation = commands.add_parser("mutation", help="record the last run of mutmut, and render the page")
     page = commands.add_parser("page", help="render the page from the results")
-    for command in (run, page):
+    for command in (run, mutation, page):
         command.add_argument("--out", type=Path, default=_ROOT / "docs" / "reliability.md", help="the page")
-    for command in (run, status, page):
+    for command in (run, status, mutation, page):
         command.add_argument("--results", type=Path, default=_ROOT / "qa" / "results", help="the results folder")
     return parser
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from leapts.files import write_file
 from leapts_bench import results
 from leapts_bench.tables.markdown import table
+from leapts_qa import mutation
 from leapts_qa.suites import SUITES, StressSuite, latest, read
 
 _INTRODUCTION = """\
@@ -18,24 +19,18 @@ for each unit with its commit and versions. `make test` runs a short seeded shar
 fuzzing needs Schemathesis, and the Ray cases need Ray. A failed unit runs again after the repair: the failure stays in
 the file, and the table counts it as found and repaired."""
 
-_MUTATION = """\
-## Mutation testing
-
-Mutation testing changes the code in small ways and counts how many changes the tests notice. The results of the
-former home-made mutation tester (1,540 mutants in 31 modules, 97.2 % killed) were deleted together with it."""
-
 
 def write_page(folder: Path, target: Path) -> None:
     """Render the page from the results in a folder."""
-    write_file(target, page(read(folder)).encode())
+    write_file(target, f"{page(read(folder))}\n\n{mutation.section(folder)}\n".encode())
 
 
 def page(lines: Sequence[results.Line]) -> str:
-    """Render the page from result lines."""
+    """Render the stress suites from result lines."""
     parts = [_INTRODUCTION, _overview(lines)]
     for name, suite in SUITES.items():
         parts.append(_section(name, suite, [line for line in lines if line["suite"] == name]))
-    return "\n\n".join([*parts, _MUTATION]) + "\n"
+    return "\n\n".join(parts)
 
 
 def _overview(lines: Sequence[results.Line]) -> str:

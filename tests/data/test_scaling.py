@@ -90,6 +90,21 @@ def test_the_inverse_keeps_the_shape_of_forecasts() -> None:
     assert forecast[:, 0, 0].tolist() == [11, 22]
 
 
+def test_series_are_centered_on_their_last_values_or_own_means_with_an_unchanged_deviation() -> None:
+    panel = panel_of([[1.0, 2.0, 6.0], [5.0]])
+    fitted = Scaler(torch.zeros(2).double(), torch.tensor([3.0, 4.0]).double())
+    for scaler, center in ((fitted.from_last_values(panel), [6, 5]), (fitted.from_own_means(panel), [3, 5])):
+        assert scaler.mean.tolist() == center
+        assert scaler.std.tolist() == [3, 4]
+
+
+def test_only_constant_series_take_the_scaling_of_another_scaler() -> None:
+    fitted, other = (Scaler.fit(panel_of(series)) for series in ([[2.0, 2.0], [0.0, 4.0]], [[0.0, 6.0], [8.0, 10.0]]))
+    mixed = fitted.where_constant(other)
+    assert mixed.mean.tolist() == [3, 2]
+    assert mixed.std.tolist() == [3, 2]
+
+
 def test_a_series_without_training_values_is_refused() -> None:
     with pytest.raises(DataError, match="series 1 has no value in the training part"):
         Scaler.fit(panel_of([[1.0], []]))

@@ -2,7 +2,7 @@
 
 import torch
 
-from leapts.model.control import Control, ControlSignal
+from leapts.model.state_cells import Control, ControlSignal
 
 ROWS, HORIZON, OUTPUTS, SCALES, SUMMARY, CONTROL = 6, 10, 5, 3, 4, 2
 CLIP = (0.2, 0.6)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leapts.model.scales import ScaleGrid
+from leapts.model.schedulers import ScaleGrid
 
 HORIZONS = (1, 2, 3, 12, 18, 24, 25, 26, 36, 48, 60, 96, 192, 336, 720)
 

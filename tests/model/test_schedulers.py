@@ -5,12 +5,12 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leapts.model.scales import ScaleGrid
 from leapts.model.schedulers import (
     FixedStepScheduler,
     FlatScheduler,
     HierarchicalController,
     MonteCarloScheduler,
+    ScaleGrid,
     Scheduler,
     executed_length,
     straight_through,
@@ -93,7 +93,7 @@ def test_without_a_generator_only_monte_carlo_draws_and_repeatably() -> None:
     like = _hidden()
     assert _controller().draw(ROWS, like, None) is None
     without_luck: list[Scheduler] = [
-        FlatScheduler(HORIZON, hidden=HIDDEN, max_leaps=3),
+        FlatScheduler(GRID, hidden=HIDDEN, max_leaps=3),
         FixedStepScheduler(GRID, step=5),
     ]
     assert all(scheduler.draw(ROWS, like, None) is None for scheduler in without_luck)
@@ -140,7 +140,7 @@ def test_decide_and_choose_agree(seed: int, remaining: int) -> None:
     torch.manual_seed(seed)
     schedulers: list[Scheduler] = [
         _controller(),
-        FlatScheduler(HORIZON, hidden=HIDDEN, max_leaps=3).double(),
+        FlatScheduler(GRID, hidden=HIDDEN, max_leaps=3).double(),
         MonteCarloScheduler(GRID, max_leaps=3, seed=seed),
         FixedStepScheduler(GRID, step=5),
     ]

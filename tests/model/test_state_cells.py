@@ -4,9 +4,17 @@ import pytest
 import torch
 import torchcde
 
-from leapts.model.control import Control, ControlSignal
-from leapts.model.state_cells import ControlledCell, LongShortTermCell, RecurrentCell, StateCell
-from leapts.model.vector_fields import FactoredField, FullField, VectorField
+from leapts.model.state_cells import (
+    Control,
+    ControlledCell,
+    ControlSignal,
+    FactoredField,
+    FullField,
+    LongShortTermCell,
+    RecurrentCell,
+    StateCell,
+    VectorField,
+)
 
 HIDDEN, CONTROL, ROWS = 6, 3, 10
 SIZES = [4, 6]

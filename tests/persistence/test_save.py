@@ -19,9 +19,8 @@ import torch
 from leapts import LeapTS, ModelFileError
 from leapts.files import write_folder
 from leapts.persistence import save as folder
-from leapts.persistence import schema
 from leapts.persistence.save import CARD, CONFIG, WEIGHTS
-from leapts.persistence.schema import SCHEMA, to_json
+from leapts.persistence.schema import SCHEMA
 from tests.forecasting.frames import MULTIVARIATE, UNIVARIATE, make_forecaster, make_frame
 
 CLUSTERED: dict[str, Any] = {"model": {"state": {"kind": "cde", "clusters": 2}, "hidden_size": 8}}
@@ -124,7 +123,7 @@ def test_damaged_weights_are_caught(saved: Path, place: int) -> None:
 def test_a_model_is_saved_only_if_it_can_be_loaded(
     length: int, is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema, "_MAX_USUAL_CONFIG", 10_000)
+    monkeypatch.setattr(folder, "_MAX_USUAL_CONFIG", 10_000)
     names = {f"{number:0{length}}": 40 for number in range(50)}
     model = make_forecaster(max_steps=1, input_size=4, h=2, **UNIVARIATE).fit(make_frame(names))
     if not is_kept:
@@ -192,7 +191,7 @@ def _forge(saved: Path, config: dict[str, Any]) -> None:
     config["weights_sha256"] = hashlib.sha256((saved / WEIGHTS).read_bytes()).hexdigest()
     del config["sha256"]
     config["sha256"] = folder._digest(config)
-    (saved / CONFIG).write_bytes(to_json(config))
+    (saved / CONFIG).write_bytes(folder.to_json(config))
 
 
 FORGED: dict[str, Any] = {
@@ -240,7 +239,7 @@ def test_a_forged_tensor_is_refused_by_name(saved: Path, tensor: str, value: flo
         LeapTS.load(saved)
 
 
-def test_what_is_wrong_is_told_in_two_hundred_characters(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_of_a_refusal_has_at_most_200_characters(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ValueError(f"much\n  to {'say' * 100}")
 
@@ -330,3 +329,93 @@ def test_a_model_that_may_not_be_read_is_refused_by_name(
     as_nobody()
     with pytest.raises(ModelFileError, match=r"model.*(may not be read|cannot be read)"):
         LeapTS.load(shared / "model")
+
+
+def _announcing(end: int, *, size: int | None = None) -> bytes:
+    """The start of a safetensors file whose tensors end there."""
+    header = json.dumps({"__metadata__": {"x": "y"}, "a": {"data_offsets": [0, end]}, "b": {"data_offsets": [0, 1]}})
+    return (len(header) if size is None else size).to_bytes(8, "little") + header.encode()
+
+
+def test_a_file_longer_than_its_header_announces_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "weights"
+    whole = _announcing(5) + b"12345"
+    file.write_bytes(whole)
+    assert folder.regular_file(file) == whole
+    file.write_bytes(whole + b"6")
+    with pytest.raises(ModelFileError, match="longer than such a file can be"):
+        folder.regular_file(file)
+
+
+def test_a_file_longer_than_a_given_limit_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_bytes(b"12345")
+    assert folder.regular_file(file, 5) == b"12345"
+    with pytest.raises(ModelFileError, match="longer than such a file can be"):
+        folder.regular_file(file, 4)
+
+
+def test_a_file_with_an_invalid_header_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder, "_MAX_HEADER", 64)
+    file = tmp_path / "weights"
+    nonsense = [b"\x05" + bytes(7) + b"nonsense", b"\x02" + bytes(7) + b"[]", b"\x07" + bytes(7) + b'{"a":1}']
+    for start in nonsense:
+        file.write_bytes(start.ljust(64))
+        assert len(folder.regular_file(file)) == 64
+        file.write_bytes(start.ljust(65))
+        with pytest.raises(ModelFileError, match="longer than such a file can be"):
+            folder.regular_file(file)
+
+
+def test_a_header_above_the_limit_announces_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = _announcing(5)
+    size = len(start) - 8
+    monkeypatch.setattr(folder, "_MAX_HEADER", size)
+    assert folder._announced_size(start[:8], start[8:]) == len(start) + 5
+    monkeypatch.setattr(folder, "_MAX_HEADER", size - 1)
+    assert folder._announced_size(start[:8], start[8:]) == len(start)
+
+
+def test_a_file_without_tensors_is_as_long_as_its_header() -> None:
+    assert folder._announced_size((2).to_bytes(8, "little"), b"{}") == 10
+
+
+def test_the_limit_of_the_configuration_grows_with_the_weights() -> None:
+    assert folder.max_config_bytes(0) == 4 * 1024**2
+    assert folder.max_config_bytes(10) == 4 * 1024**2 + 160
+    assert folder._MAX_HEADER == 1024**2
+
+
+def test_only_ordinary_files_are_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ModelFileError, match="not an ordinary file"):
+        folder.regular_file(tmp_path / "pipe")
+    with pytest.raises(ModelFileError, match=r"cannot be read \(No such file or directory\)"):
+        folder.regular_file(tmp_path / "nothing")
+
+
+def test_a_system_error_without_a_number_is_shown_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("odd")
+
+    (tmp_path / "a").touch()
+    monkeypatch.setattr(Path, "open", fail)
+    with pytest.raises(ModelFileError, match=r"cannot be read \(odd\)"):
+        folder.regular_file(tmp_path / "a")
+
+
+@pytest.mark.parametrize("version", ['"1"', "-5", "0", "true", "1.0", "null", "[1]"])
+def test_a_schema_version_is_a_positive_integer(version: str) -> None:
+    with pytest.raises(ModelFileError, match="not a LeapTS configuration"):
+        folder.parse(f'{{"schema": {version}}}'.encode(), Path("config.json"))
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[1]"])
+def test_a_configuration_has_a_schema(content: bytes) -> None:
+    with pytest.raises(ModelFileError, match="not a LeapTS configuration"):
+        folder.parse(content, Path("config.json"))
+    assert folder.parse(b'{"schema": 1}', Path("config.json")) == {"schema": 1}
+
+
+def test_a_configuration_is_written_in_one_layout() -> None:
+    assert folder.to_json({"name": "\xfc", "more": [1]}) == '{\n "name": "\xfc",\n "more": [\n  1\n ]\n}'.encode()

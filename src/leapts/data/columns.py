@@ -134,15 +134,16 @@ def _wide(table: Table, options: ReadOptions) -> Columns:
         raise DataError(f"{table.name} has only the time column {quoted(time_col)}; add one column for each series")
     for name in names:
         if not visible_name(name) or name.startswith(("Unnamed: ", "__index_level_")):
-            raise DataError(
-                f"{table.name}: column {quoted(name)} looks like row numbers, not a series; name it or drop it "
-                "(pandas writes row numbers unless index=False)"
+            raise table.error(
+                name,
+                "looks like row numbers, not a series; name it or drop it "
+                "(pandas writes row numbers unless index=False)",
             )
     values = np.empty((len(names), len(table)))
     for index, name in enumerate(names):
         values[index] = number_column(table, name)
         if name.casefold() == "index" and len(table) > 1 and np.array_equal(values[index], _counted(values[index])):
-            raise DataError(f"{table.name}: column {quoted(name)} holds row numbers, not a series; drop it")
+            raise table.error(name, "holds row numbers, not a series; drop it")
     codes = np.zeros(len(table), dtype=np.int32)
     return Columns(names, codes, _time(table, options, time_col), values, time_col, is_wide=True)
 
@@ -210,9 +211,9 @@ def number_column(table: Table, name: str) -> npt.NDArray[np.float64]:
         data = data.cast(data.type.value_type)
     is_number = pa.types.is_integer(data.type) or pa.types.is_floating(data.type) or pa.types.is_decimal(data.type)
     if not is_number and not is_text(data.type):
-        raise DataError(
-            f"{table.name}: column {quoted(name)} holds {data.type}, not numbers (first value "
-            f"{quoted(data[0].as_py())}); convert it to numbers or drop it"
+        raise table.error(
+            name,
+            f"holds {data.type}, not numbers (first value {quoted(data[0].as_py())}); convert it to numbers or drop it",
         )
     if not is_number:
         data = _numbers_from_text(data, table, name)
@@ -225,9 +226,7 @@ def name_column(table: Table, name: str) -> tuple[list[str | int], Codes]:
     has_categories = pa.types.is_dictionary(data.type)
     kind = data.type.value_type if has_categories else data.type
     if not (is_text(kind) or pa.types.is_integer(kind)):
-        raise DataError(
-            f"{table.name}: column {quoted(name)} holds {kind}, not series names (text or integers); convert it to text"
-        )
+        raise table.error(name, f"holds {kind}, not series names (text or integers); convert it to text")
     if not has_categories:
         data = data.dictionary_encode()
     array = data.unify_dictionaries().combine_chunks()
@@ -247,14 +246,10 @@ def name_column(table: Table, name: str) -> tuple[list[str | int], Codes]:
 
     if alike := look_alikes(names):
         one, other = (f"{names[index]!a} at {place(index)}" for index in alike)
-        raise DataError(
-            f"{table.name}: column {quoted(name)} spells one series name in two ways, {one} and {other}; {_LOOK_ALIKE}"
-        )
+        raise table.error(name, f"spells one series name in two ways, {one} and {other}; {_LOOK_ALIKE}")
     blank = next((index for index, name in enumerate(names) if isinstance(name, str) and not visible_name(name)), None)
     if blank is not None:
-        raise DataError(
-            f"{table.name}: column {quoted(name)} has no series name at {place(blank)}; fill it in or drop the row"
-        )
+        raise table.error(name, f"has no series name at {place(blank)}; fill it in or drop the row")
     return [name.rstrip() if isinstance(name, str) else name for name in names], codes
 
 
@@ -291,4 +286,4 @@ def _numbers_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.Chu
         hint = "write decimals with a point, as 3.14"
     else:
         hint = f"correct it, drop the column, or pass id_col={name!r} if it holds the series names"
-    raise DataError(f"{table.name}: column {quoted(name)} has no number at {table.place(row)}: {quoted(value)}; {hint}")
+    raise table.error(name, f"has no number at {table.place(row)}: {quoted(value)}; {hint}")

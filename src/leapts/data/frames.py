@@ -27,7 +27,8 @@ _FORMULA_SIGNS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 def forecast_frame(panel: Panel, columns: Mapping[str, Column], h: int) -> Any:
     """Build a long frame of forecasts, from columns of [series, h] values."""
     flat = {name: values.reshape(-1) for name, values in columns.items()}
-    return long_frame(panel, np.repeat(np.arange(len(panel)), h), panel.future_timestamps(h).reshape(-1), flat)
+    timestamps = panel.future_timestamps(h)
+    return long_frame(panel, np.repeat(np.arange(len(timestamps)), h), timestamps.reshape(-1), flat)
 
 
 def panel_frame(panel: Panel) -> Any:

@@ -117,8 +117,8 @@ class Panel:
 
     def tail(self, steps: int) -> "Panel":
         """Keep the last steps of each series; shorter series stay whole."""
-        lengths = self.lengths
-        return self._ranges((lengths - steps).clamp(min=0), lengths)
+        surplus = (self.lengths - steps).clamp(min=0)
+        return self._ranges(surplus, self.lengths) if bool(surplus.any()) else self
 
     def select(self, series: Sequence[str | int]) -> "Panel":
         """Select series by name, in the given order.

@@ -92,13 +92,17 @@ class Table:
             data = self._as_text(name, series.to_list())
         return data if isinstance(data, pa.ChunkedArray) else pa.chunked_array([data])
 
+    def error(self, column: str, problem: str) -> DataError:
+        """Make an error about a column."""
+        return DataError(f"{self.name}: column {quoted(column)} {problem}")
+
     def refuse_nulls(self, data: pa.ChunkedArray | pa.Array, column: str, what: str) -> None:
         """Refuse a column with missing values, with the place of the first."""
         if data.null_count:
             row = pc.index(pc.is_null(data), True).as_py()
-            raise DataError(
-                f"{self.name}: column {quoted(column)} has no {what} at {self.place(row)} "
-                f"({data.null_count} missing in all); fill it in or drop the row"
+            raise self.error(
+                column,
+                f"has no {what} at {self.place(row)} ({data.null_count} missing in all); fill it in or drop the row",
             )
 
     def _as_text(self, name: str, values: list[object]) -> pa.Array:
@@ -107,9 +111,10 @@ class Table:
             return pa.array(texts)
         except UnicodeEncodeError as error:
             row = texts.index(error.object)
-            raise DataError(
-                f"{self.name}: column {quoted(name)} holds {quoted(texts[row])} at {self.place(row)}, which is not "
-                "valid Unicode (half of a surrogate pair); correct it"
+            raise self.error(
+                name,
+                f"holds {quoted(texts[row])} at {self.place(row)}, which is not "
+                "valid Unicode (half of a surrogate pair); correct it",
             ) from None
 
 

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from leapts.data.frequency import MAX_DATE, MIN_DATE, Timestamps
 from leapts.data.reader import DATES_OF_TEXT, Table, is_text
-from leapts.errors import DataError
 from leapts.messages import quoted
 
 # Z or +01:00; after a time of day also +0100 and +01.
@@ -38,7 +37,6 @@ class TimeColumn:
 
 def time_column(table: Table, name: str) -> TimeColumn:
     """Read a column of integers, dates, timestamps, or text that spells them."""
-    place = f"{table.name}: column {quoted(name)}"
     data = table.column(name)
     table.refuse_nulls(data, name, "timestamp")
     if pa.types.is_dictionary(data.type):
@@ -49,30 +47,31 @@ def time_column(table: Table, name: str) -> TimeColumn:
         try:
             steps = _numpy(data.cast(pa.int64()))
         except pa.ArrowInvalid:
-            raise DataError(f"{place} holds the step {pc.max(data).as_py()}, above 2**63 - 1; count from 1") from None
+            raise table.error(name, f"holds the step {pc.max(data).as_py()}, above 2**63 - 1; count from 1") from None
         if len(steps) and _look_like_dates(steps):
-            raise DataError(f"{place} holds integers that look like dates (first {steps[0]}); {WRITE_ISO}")
+            raise table.error(name, f"holds integers that look like dates (first {steps[0]}); {WRITE_ISO}")
         return TimeColumn(steps, None, str(data.type))
     if "period" in str(data.type):
-        raise DataError(
-            f"{place} holds periods, not timestamps; pass frame.assign({name}=frame[{name!r}].dt.to_timestamp())"
+        raise table.error(
+            name, f"holds periods, not timestamps; pass frame.assign({name}=frame[{name!r}].dt.to_timestamp())"
         )
     is_date = pa.types.is_date(data.type)
     if not is_date and not pa.types.is_timestamp(data.type):
-        raise DataError(
-            f"{place} holds {data.type}, not timestamps (first value {quoted(data[0].as_py())}); {WRITE_ISO}, or "
-            "number the steps with integers"
+        raise table.error(
+            name,
+            f"holds {data.type}, not timestamps (first value {quoted(data[0].as_py())}); {WRITE_ISO}, or "
+            "number the steps with integers",
         )
     timezone = None if is_date else data.type.tz
     try:
         timestamps = _numpy(data.cast(pa.timestamp("us", tz=timezone))).astype("datetime64[us]")
     except pa.ArrowInvalid:
-        raise DataError(
-            f"{place} holds timestamps finer than a microsecond; round them, or number the steps with integers"
+        raise table.error(
+            name, "holds timestamps finer than a microsecond; round them, or number the steps with integers"
         ) from None
     outside = _first((timestamps < MIN_DATE) | (timestamps > MAX_DATE))
     if outside is not None:
-        raise DataError(f"{place} holds a timestamp outside of years 1 to 9999 at {table.place(outside)}; correct it")
+        raise table.error(name, f"holds a timestamp outside of years 1 to 9999 at {table.place(outside)}; correct it")
     dtype = str(data.type) if is_date else f"timestamp[{data.type.unit}]"
     return TimeColumn(timestamps, timezone, DATES_OF_TEXT if is_date and table.is_text else dtype)
 
@@ -126,14 +125,14 @@ def _first(mask: npt.NDArray[np.bool_]) -> int | None:
 
 def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
     """Parse text as ISO 8601, or with day and month in the only order that fits every row."""
-    place = f"{table.name}: column {quoted(name)}"
     text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
     aware = text.str.contains(UTC_OFFSET, regex=True).to_numpy(dtype=bool) & text.str.contains(":").to_numpy(dtype=bool)
     odd = _first(aware != aware[0])
     if odd is not None:
-        raise DataError(
-            f"{place} mixes timestamps with and without a timezone: {quoted(text[0])} at {table.place(0)}, "
-            f"{quoted(text[odd])} at {table.place(odd)}; write all in one way"
+        raise table.error(
+            name,
+            f"mixes timestamps with and without a timezone: {quoted(text[0])} at {table.place(0)}, "
+            f"{quoted(text[odd])} at {table.place(odd)}; write all in one way",
         )
     timestamps = pd.to_datetime(text, format="ISO8601", errors="coerce", utc=bool(aware[0]))
     bad = _first(timestamps.isna().to_numpy())
@@ -142,9 +141,10 @@ def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
         timestamps = _parsed_by_convention(text, table, name)
         bad = _first(timestamps.isna().to_numpy())
     if bad is not None:
-        raise DataError(
-            f"{place} has no readable timestamp at {table.place(bad)}: {quoted(text[bad])}; {WRITE_ISO}, or number the "
-            "steps with integers"
+        raise table.error(
+            name,
+            f"has no readable timestamp at {table.place(bad)}: {quoted(text[bad])}; {WRITE_ISO}, or number the "
+            "steps with integers",
         )
     unit = pa.timestamp("us", tz="UTC" if aware[0] else None)
     read = pa.chunked_array([pa.array(timestamps.dt.as_unit("us"), type=unit)])
@@ -172,9 +172,8 @@ def _parsed_by_convention(text: "pd.Series[str]", table: Table, name: str) -> "p
     day_first, month_first = day_first.mask(second > _MONTHS), month_first.mask(first > _MONTHS)
     if not day_first.isna().any() and not month_first.isna().any() and not day_first.equals(month_first):
         row = int((day_first != month_first).to_numpy().argmax())
-        raise DataError(
-            f"{table.name}: column {quoted(name)} can be read with the day or the month first: "
-            f"{quoted(text[row])} at {table.place(row)}; {WRITE_ISO}"
+        raise table.error(
+            name, f"can be read with the day or the month first: {quoted(text[row])} at {table.place(row)}; {WRITE_ISO}"
         )
     return day_first if day_first.isna().sum() < month_first.isna().sum() else month_first
 

@@ -18,7 +18,7 @@ from leapts.data.windows import AlignedWindows, Windows
 from leapts.errors import ConfigError, DataError
 from leapts.forecasting import LeapTS
 from leapts.model import LeapTSModel, ScheduleTrace
-from leapts.model.scales import SCALE_NAMES
+from leapts.model.schedulers import SCALE_NAMES
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -21,7 +21,6 @@ from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.progress import progress_bar
 from leapts.forecasting.trace_frame import Trace
 from leapts.messages import counted, listed
-from leapts.persistence import save as folder
 from leapts.training.distributed import Workers
 from leapts.training.early_stopping import TrainingReport
 from leapts.training.loop import Progress
@@ -265,7 +264,9 @@ class LeapTS(Params):
 
     def save(self, path: str | Path) -> None:
         """Write the model as a folder: `config.json`, `model.safetensors` and a model card, in one atomic step."""
-        folder.save(self.predictor_, self.plain_params(), Path(path))
+        from leapts.persistence.save import save  # the layer above imports this one
+
+        save(self.predictor_, self.plain_params(), Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -274,7 +275,9 @@ class LeapTS(Params):
         Raises:
             ModelFileError: When it is none, is damaged, or was written by a newer version.
         """
-        predictor, params = folder.load(Path(path))
+        from leapts.persistence.save import load
+
+        predictor, params = load(Path(path))
         try:
             model = cls(**params)
             model.fit_config()

@@ -12,7 +12,7 @@ from leapts.data.panel import Panel
 from leapts.data.reader import FrameKind
 from leapts.errors import ConfigError
 from leapts.model import ScheduleTrace
-from leapts.model.scales import SCALE_NAMES
+from leapts.model.schedulers import SCALE_NAMES
 
 CUTOFF = "cutoff"  # column of the last timestamp before a forecast
 

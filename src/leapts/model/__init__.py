@@ -6,7 +6,7 @@ from torch import Generator, Tensor
 
 from leapts.model.clusters import cluster_series
 from leapts.model.network import Forecast, LeapTSModel, WindowShape
-from leapts.model.scales import ScaleGrid
+from leapts.model.schedulers import ScaleGrid
 from leapts.model.trace import ScheduleTrace
 
 __all__ = ["Forecast", "LeapTSModel", "ScaleGrid", "ScheduleTrace", "WindowShape", "cluster_series"]

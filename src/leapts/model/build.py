@@ -11,16 +11,22 @@ from leapts.config import ModelConfig
 from leapts.errors import ConfigError
 from leapts.messages import quoted
 from leapts.model import schedulers
-from leapts.model.control import ControlSignal
 from leapts.model.encoder import Encoder, MlpMixer, PooledMixer, SeriesEmbedding
 from leapts.model.network import CoarseOnly, GatedFusion, LeapTSModel, WindowShape
 from leapts.model.normalization import by_last_value, by_mean, shifted, unnormalized
 from leapts.model.outputs import PlainOutputs, QuantileOutputs
 from leapts.model.rollout import Rollout
-from leapts.model.scales import ScaleGrid
+from leapts.model.schedulers import ScaleGrid
 from leapts.model.segments import SegmentHeads
-from leapts.model.state_cells import ControlledCell, LongShortTermCell, RecurrentCell, StateCell
-from leapts.model.vector_fields import FactoredField, FullField
+from leapts.model.state_cells import (
+    ControlledCell,
+    ControlSignal,
+    FactoredField,
+    FullField,
+    LongShortTermCell,
+    RecurrentCell,
+    StateCell,
+)
 from leapts.parts import SchedulingOptions, StateOptions
 from leapts.registration import SCHEDULERS, STATE_CELLS
 
@@ -36,6 +42,8 @@ def build_model(
     config: ModelConfig, *, seed: int, clusters: Sequence[int] | None = None, outputs_per_step: int = 1
 ) -> LeapTSModel:
     """Build a network with initial weights that depend on the seed alone.
+
+    Constants of the network are on the CPU also within `torch.device("meta")`, where weights take no memory.
 
     Args:
         config: The options of the network.
@@ -135,14 +143,14 @@ def register_state_cell(kind: str, factory: StateCellFactory, options: type[Stat
 
 def _hierarchical(options: c.HierarchicalScheduling, grid: ScaleGrid, *, hidden: int) -> schedulers.Scheduler:
     if len(grid) == 1:  # the horizon is too short for a choice of scale
-        return schedulers.FlatScheduler(grid.horizon, hidden=hidden, max_leaps=options.max_leaps)
+        return schedulers.FlatScheduler(grid, hidden=hidden, max_leaps=options.max_leaps)
     return schedulers.HierarchicalController(
         grid, hidden=hidden, max_leaps=options.max_leaps, temperature=options.temperature
     )
 
 
 def _flat(options: c.FlatScheduling, grid: ScaleGrid, *, hidden: int) -> schedulers.Scheduler:
-    return schedulers.FlatScheduler(grid.horizon, hidden=hidden, max_leaps=options.max_leaps)
+    return schedulers.FlatScheduler(grid, hidden=hidden, max_leaps=options.max_leaps)
 
 
 def _monte_carlo(options: c.MonteCarloScheduling, grid: ScaleGrid, *, hidden: int) -> schedulers.Scheduler:  # noqa: ARG001

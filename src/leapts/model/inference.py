@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from leapts.model.layers import TANH_FACTOR, GroupedLinear, TanhLinear, tanh_times_scaled
-from leapts.model.vector_fields import FactoredField
+from leapts.model.state_cells import FactoredField
 
 M = TypeVar("M", bound=nn.Module)
 

@@ -10,13 +10,13 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from leapts.errors import ShapeError
-from leapts.model.control import Segment
 from leapts.model.encoder import Encoder
 from leapts.model.inference import inference_copy
 from leapts.model.normalization import Normalization, Units
 from leapts.model.outputs import PlainOutputs, QuantileOutputs
 from leapts.model.rollout import Rollout
 from leapts.model.schedulers import Hidden, NoiseSource, draw_noise
+from leapts.model.segments import Segment
 from leapts.model.trace import ScheduleTrace, TraceRecorder
 
 History = Float[Tensor, "batch series lookback"]
@@ -205,11 +205,11 @@ class _ClusterLayout(nn.Module):
         super().__init__()
         self.order: Tensor | None
         self.position: Tensor | None
-        order = None if clusters is None else torch.tensor(clusters).argsort(stable=True)
+        by_series = None if clusters is None else torch.tensor(clusters, device="cpu")
+        order = None if by_series is None else by_series.argsort(stable=True)
         self.register_buffer("order", order, persistent=False)
         self.register_buffer("position", None if order is None else order.argsort(), persistent=False)
-        # On the CPU also for a model on the meta device, whose tensors have no values.
-        self.counts = None if clusters is None else torch.bincount(torch.tensor(clusters, device="cpu")).tolist()
+        self.counts = None if by_series is None else by_series.bincount().tolist()
 
     def sort(self, x: Float[Tensor, "series ..."]) -> Float[Tensor, "series ..."]:
         """Sort series by cluster."""

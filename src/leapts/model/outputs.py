@@ -26,7 +26,7 @@ class PlainOutputs(nn.Module):
         super().__init__()
         self.written_per_step = per_step
         self.levels: Tensor
-        self.register_buffer("levels", torch.tensor([0.5]), persistent=False)
+        self.register_buffer("levels", torch.tensor([0.5], device="cpu"), persistent=False)
 
     def point(self, written: Written, units: Units) -> Outputs:
         """Restore the units of every output."""
@@ -52,9 +52,9 @@ class QuantileOutputs(nn.Module):
         self.below = list(quantiles).index(0.5)
         self.levels: Tensor
         self.start: Tensor
-        self.register_buffer("levels", torch.tensor(quantiles), persistent=False)
+        self.register_buffer("levels", torch.tensor(quantiles, device="cpu"), persistent=False)
         # Without features, the quantiles are those of a normal distribution.
-        scores = torch.tensor([NormalDist().inv_cdf(quantile) for quantile in quantiles])
+        scores = torch.tensor([NormalDist().inv_cdf(quantile) for quantile in quantiles], device="cpu")
         self.register_buffer("start", scores.diff().expm1().log(), persistent=False)  # the inverse of softplus
 
     def point(self, written: Written, units: Units) -> Outputs:

@@ -11,10 +11,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from leapts.model.control import Control, ControlSignal, Segment
 from leapts.model.schedulers import Hidden, RolloutNoise, Scheduler
-from leapts.model.segments import Heads, mask_table, soft_segment_mask
-from leapts.model.state_cells import StateCell
+from leapts.model.segments import Heads, Segment, mask_table, soft_segment_mask
+from leapts.model.state_cells import Control, ControlSignal, StateCell
 from leapts.model.trace import TraceRecorder
 
 
@@ -43,8 +42,8 @@ class Rollout(nn.Module):
         self.outputs_per_step = outputs_per_step
         self.one_hot: Tensor
         self.steps: Tensor
-        self.register_buffer("one_hot", torch.eye(len(scheduler.grid)), persistent=False)
-        steps = torch.arange(self.horizon, dtype=self.one_hot.dtype).repeat_interleave(outputs_per_step)
+        self.register_buffer("one_hot", torch.eye(len(scheduler.grid), device="cpu"), persistent=False)
+        steps = torch.arange(self.horizon, dtype=self.one_hot.dtype, device="cpu").repeat_interleave(outputs_per_step)
         self.register_buffer("steps", steps, persistent=False)
 
     def dense(

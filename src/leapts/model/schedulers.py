@@ -1,7 +1,8 @@
-"""Schedulers: decide, leap by leap, which scale to use and how many steps to forecast."""
+"""Schedulers: decide, leap by leap, which scale to use and how many steps to forecast; and the grid of scales."""
 
 import copy
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -9,12 +10,49 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
-from leapts.model.control import Length
-from leapts.model.scales import ScaleGrid
-
 Hidden = Float[Tensor, "rows hidden"]
+Length = Float[Tensor, " rows"]  # in steps
 Noise = Float[Tensor, "rows noise"] | None  # of one leap
 RolloutNoise = Float[Tensor, "leaps rows noise"] | None
+SCALE_NAMES = ("short", "mid", "long")
+
+
+@dataclass(frozen=True)
+class ScaleGrid:
+    """The closed intervals of leap lengths: short, mid and long, or a single one for a short horizon."""
+
+    shortest: tuple[int, ...]
+    longest: tuple[int, ...]
+
+    @classmethod
+    def for_window(cls, lookback: int, horizon: int) -> "ScaleGrid":
+        """Compute the grid of the paper, whose scales end at L / 4, L / 2 and the horizon."""
+        if horizon <= lookback // 4 + 1:
+            return cls.single_level(horizon)
+        short = max(1, min(lookback // 4, horizon - 1))
+        mid = max(short + 1, min(lookback // 2, horizon - 1))
+        shortest_mid = max(2, min(mid, short + 1))
+        shortest_long = max(3, min(horizon, max(mid + 1, horizon // 2)))
+        # The paper's minimum of 3 exceeds a horizon of 2; the long interval is then the horizon itself.
+        return cls(shortest=(1, shortest_mid, min(shortest_long, horizon)), longest=(short, mid, horizon))
+
+    @classmethod
+    def single_level(cls, horizon: int) -> "ScaleGrid":
+        """Make a grid with one interval, from one step to the whole horizon."""
+        return cls(shortest=(1,), longest=(horizon,))
+
+    def __len__(self) -> int:
+        return len(self.longest)
+
+    @property
+    def horizon(self) -> int:
+        """Return the number of steps to forecast."""
+        return self.longest[-1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the name of each scale; a single scale is called long."""
+        return SCALE_NAMES[-len(self) :]
 
 
 class Decision(NamedTuple):
@@ -73,7 +111,7 @@ class _UnlearnedScheduler(Scheduler):
     def __init__(self, grid: ScaleGrid, *, max_leaps: int) -> None:
         super().__init__(grid, max_leaps=max_leaps)
         self.anchors: Tensor
-        anchors = torch.tensor(grid.longest[:-1], dtype=torch.get_default_dtype())
+        anchors = torch.tensor(grid.longest[:-1], dtype=torch.get_default_dtype(), device="cpu")
         self.register_buffer("anchors", anchors, persistent=False)
 
     def lengths(self, remaining: Length, noise: Noise) -> Length:
@@ -128,7 +166,8 @@ class _LearnedScheduler(Scheduler):
         self.span: Tensor
         # Whole numbers, and therefore exact in every dtype that the model is moved to.
         dtype = torch.get_default_dtype()
-        shortest, longest = torch.tensor(grid.shortest, dtype=dtype), torch.tensor(grid.longest, dtype=dtype)
+        shortest = torch.tensor(grid.shortest, dtype=dtype, device="cpu")
+        longest = torch.tensor(grid.longest, dtype=dtype, device="cpu")
         self.register_buffer("shortest", shortest, persistent=False)
         self.register_buffer("span", longest - shortest, persistent=False)
 
@@ -190,8 +229,8 @@ class HierarchicalController(_LearnedScheduler):
 class FlatScheduler(_LearnedScheduler):
     """Decides a length anywhere in the horizon, without a scale: for short horizons and as an ablation."""
 
-    def __init__(self, horizon: int, *, hidden: int, max_leaps: int) -> None:
-        super().__init__(ScaleGrid.single_level(horizon), max_leaps=max_leaps)
+    def __init__(self, grid: ScaleGrid, *, hidden: int, max_leaps: int) -> None:
+        super().__init__(ScaleGrid.single_level(grid.horizon), max_leaps=max_leaps)
         self.logits = nn.Linear(hidden, 1)
 
     def decide(self, hidden: Hidden, remaining: Length, noise: Noise) -> Decision:  # noqa: ARG002

@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from leapts.model.control import Segment
 from leapts.model.layers import GroupedLinear, Mlp
 
+Segment = Float[Tensor, "rows outputs"]
 Steps = Float[Tensor, " outputs"]  # the 0-based step of the horizon that each output belongs to
 
 

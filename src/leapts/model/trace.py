@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from leapts.model.scales import ScaleGrid
+from leapts.model.schedulers import ScaleGrid
 from leapts.model.state_cells import Contributions
 
 _MIN_CHANGE = 1e-12  # keeps shares finite

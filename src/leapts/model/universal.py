@@ -24,17 +24,14 @@ from leapts.model.context import (
     step_features,
     view_of,
 )
-from leapts.model.control import Control, ControlSignal
 from leapts.model.layers import GroupedLinear, Mlp, hardswish
 from leapts.model.network import Forecast, GatedFusion, Record, RunOptions
 from leapts.model.normalization import Units
 from leapts.model.outputs import QuantileOutputs
 from leapts.model.rollout import Rollout
-from leapts.model.scales import ScaleGrid
-from leapts.model.schedulers import HierarchicalController
+from leapts.model.schedulers import HierarchicalController, ScaleGrid
 from leapts.model.segments import Heads
-from leapts.model.state_cells import ControlledCell
-from leapts.model.vector_fields import FactoredField
+from leapts.model.state_cells import Control, ControlledCell, ControlSignal, FactoredField
 
 Written = Float[Tensor, "rows written"]
 _COEFFICIENTS = SIMPLE_FORECASTS + 2 * STEP_FEATURES

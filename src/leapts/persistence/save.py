@@ -6,6 +6,8 @@ Folders are written atomically.
 
 import hashlib
 import json
+import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +26,16 @@ from leapts.forecasting.auto_config import AutoConfig
 from leapts.forecasting.calibration import Calibration
 from leapts.forecasting.predictor import Predictor
 from leapts.messages import explain, quoted
-from leapts.model.build import build_model
+from leapts.model import LeapTSModel
 from leapts.persistence.model_card import model_card
-from leapts.persistence.schema import (
-    SCHEMA,
-    DataFields,
-    FolderConfig,
-    max_config_bytes,
-    parse,
-    regular_file,
-    to_json,
-    validated,
-)
+from leapts.persistence.schema import SCHEMA, DataFields, FolderConfig, validated
 from leapts.registration import missing_kind
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 _MAX_READS = 20  # of a folder that is replaced while it is read
+_MAX_USUAL_CONFIG = 1 << 22  # bytes
+_NAME_BYTES_PER_WEIGHT_BYTE = 16  # a series has at least 40 bytes of weights, so 640 for its name
+_MAX_HEADER = 1 << 20
 
 
 def save(predictor: Predictor, params: dict[str, Any], path: Path) -> None:
@@ -125,8 +121,8 @@ def load(path: Path) -> tuple[Predictor, dict[str, Any]]:
     """
     config, weights = _read(path)
     try:
-        contents, tensors = validated(config, weights)
-        return _predictor(contents, tensors), contents.params
+        contents, tensors, model = validated(config, weights)
+        return _predictor(contents, tensors, model), contents.params
     except (SafetensorError, LeapTSError, ArithmeticError, LookupError, TypeError, ValueError, RuntimeError) as error:
         if missing := missing_kind(config.get("model")):
             raise ModelFileError(f"{path}: {missing}") from error
@@ -175,6 +171,71 @@ def _read_once(path: Path) -> tuple[dict[str, Any], bytes]:
     return config, weights
 
 
+def max_config_bytes(weights: int) -> int:
+    """Limit the size of `config.json` by the size of the weights, which grow with the number of series."""
+    return _MAX_USUAL_CONFIG + _NAME_BYTES_PER_WEIGHT_BYTE * weights
+
+
+def regular_file(path: Path, limit: int | None = None) -> bytes:
+    """Read a regular file up to a limit, by default the size that its safetensors header announces.
+
+    Raises:
+        ModelFileError: When it is no regular file, too long, or cannot be read.
+    """
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise ModelFileError(f"{path} is not an ordinary file; give the folder that a fit wrote")
+        with path.open("rb") as file:
+            limit = _announced_size(file.read(8), file.read(_MAX_HEADER)) if limit is None else limit
+            if found.st_size > limit:
+                raise ModelFileError(f"{path} is damaged: longer than such a file can be; copy the folder again")
+            file.seek(0)
+            return file.read()
+    except ModelFileError:
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise ModelFileError(f"{path} cannot be read ({reason}); give the folder that a fit wrote") from error
+
+
+def _announced_size(length: bytes, header: bytes) -> int:
+    """Size of a safetensors file by its header; of an invalid file, enough to see that."""
+    size = int.from_bytes(length, "little")
+    try:
+        entries = json.loads(header[:size]) if size <= _MAX_HEADER else {}
+        ends = [entry["data_offsets"][1] for name, entry in entries.items() if name != "__metadata__"]
+        return 8 + size + max(ends, default=0)
+    except (ValueError, RecursionError, AttributeError, LookupError, TypeError):
+        return _MAX_HEADER
+
+
+def parse(content: bytes, file: Path) -> dict[str, Any]:
+    """Parse `config.json`, up to its schema version.
+
+    Raises:
+        ModelFileError: When it is no JSON, has no schema version, or a newer one.
+    """
+    try:
+        # Decoded first: given bytes, the parser guesses the encoding and imports a decoder for it.
+        config: Any = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{file} is not JSON ({error}); copy the folder again") from error
+    version = config.get("schema") if isinstance(config, dict) else None
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"{file} is not a LeapTS configuration; give the folder that a fit wrote")
+    if version > SCHEMA:
+        raise ModelFileError(
+            f"{file.parent} was written by a newer LeapTS (schema {version}, this one knows {SCHEMA}); upgrade leapts"
+        )
+    return dict(config)
+
+
+def to_json(config: Mapping[str, Any]) -> bytes:
+    """Encode a configuration in the only layout that is accepted."""
+    return json.dumps(config, indent=1, ensure_ascii=False).encode()
+
+
 def _digest(config: dict[str, Any]) -> str:
     """Hash a configuration without its own digest."""
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
@@ -194,12 +255,10 @@ def _tensors(predictor: Predictor) -> dict[str, Tensor]:
     return tensors
 
 
-def _predictor(contents: FolderConfig, tensors: dict[str, Tensor]) -> Predictor:
-    data = contents.data
-    model = build_model(contents.model, seed=0, clusters=contents.clusters).float()
-    model.load_state_dict(_under("model.", tensors))
+def _predictor(contents: FolderConfig, tensors: dict[str, Tensor], model: LeapTSModel) -> Predictor:
+    data, start_offsets = contents.data, tensors.get("tail.start_offsets")
     calibration = _under("calibration.", tensors) or _under("scores.", tensors)
-    support, start_offsets = _under("support.", tensors), tensors.get("tail.start_offsets")
+    support = _under("support.", tensors)
     return Predictor(
         config=contents.model,
         training=contents.training,

@@ -1,15 +1,13 @@
-"""Validate a model folder before anything is built from it.
+"""The contents of a model folder, validated before anything is built from them.
 
-The digests of a folder detect damage, not tampering: whoever forges a folder can compute them. So the size of a file is
-checked before it is read, every field of `config.json` before a model is built, and every tensor before it is used.
+The digests of a folder detect damage, not tampering: whoever forges a folder can compute them. So every field of
+`config.json` is checked before a network is built, and every tensor before it is used.
 """
 
 import json
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -23,17 +21,14 @@ from leapts.data.frequency import MAX_DATE, MIN_DATE, parse_frequency, timestamp
 from leapts.data.panel import FrameStyle
 from leapts.data.timezone import is_timezone
 from leapts.data.validation import MAX_VALUE
-from leapts.errors import ModelFileError
 from leapts.forecasting.auto_config import AutoOption
 from leapts.forecasting.calibration import POINT_LEVELS
 from leapts.messages import explain, quoted
+from leapts.model import LeapTSModel
 from leapts.model.build import build_model
 from leapts.training.early_stopping import TrainingReport
 
 SCHEMA = 4
-_MAX_USUAL_CONFIG = 1 << 22  # bytes
-_NAME_BYTES_PER_WEIGHT_BYTE = 16  # a series has at least 40 bytes of weights, so 640 for its name
-_MAX_HEADER = 1 << 20
 # Products of a few such weights are within single precision; corrections are in standard deviations.
 _MAX_BY_PART = {"model": 1e9, "calibration": 1e18}
 _MAX_START_OFFSET = 1_000_000  # steps from the first timestamp of the data to the input of a forecast
@@ -112,71 +107,6 @@ class FolderConfig(_Fields):
         return self
 
 
-def max_config_bytes(weights: int) -> int:
-    """Limit the size of `config.json` by the size of the weights, which grow with the number of series."""
-    return _MAX_USUAL_CONFIG + _NAME_BYTES_PER_WEIGHT_BYTE * weights
-
-
-def regular_file(path: Path, limit: int | None = None) -> bytes:
-    """Read a regular file up to a limit, by default the size that its safetensors header announces.
-
-    Raises:
-        ModelFileError: When it is no regular file, too long, or cannot be read.
-    """
-    try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise ModelFileError(f"{path} is not an ordinary file; give the folder that a fit wrote")
-        with path.open("rb") as file:
-            limit = _announced_size(file.read(8), file.read(_MAX_HEADER)) if limit is None else limit
-            if found.st_size > limit:
-                raise ModelFileError(f"{path} is damaged: longer than such a file can be; copy the folder again")
-            file.seek(0)
-            return file.read()
-    except ModelFileError:
-        raise
-    except OSError as error:
-        reason = error.strerror or error
-        raise ModelFileError(f"{path} cannot be read ({reason}); give the folder that a fit wrote") from error
-
-
-def _announced_size(length: bytes, header: bytes) -> int:
-    """Size of a safetensors file by its header; of an invalid file, enough to see that."""
-    size = int.from_bytes(length, "little")
-    try:
-        entries = json.loads(header[:size]) if size <= _MAX_HEADER else {}
-        ends = [entry["data_offsets"][1] for name, entry in entries.items() if name != "__metadata__"]
-        return 8 + size + max(ends, default=0)
-    except (ValueError, RecursionError, AttributeError, LookupError, TypeError):
-        return _MAX_HEADER
-
-
-def parse(content: bytes, file: Path) -> dict[str, Any]:
-    """Parse `config.json`, up to its schema version.
-
-    Raises:
-        ModelFileError: When it is no JSON, has no schema version, or a newer one.
-    """
-    try:
-        # Decoded first: given bytes, the parser guesses the encoding and imports a decoder for it.
-        config: Any = json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{file} is not JSON ({error}); copy the folder again") from error
-    version = config.get("schema") if isinstance(config, dict) else None
-    if type(version) is not int or version < 1:
-        raise ModelFileError(f"{file} is not a LeapTS configuration; give the folder that a fit wrote")
-    if version > SCHEMA:
-        raise ModelFileError(
-            f"{file.parent} was written by a newer LeapTS (schema {version}, this one knows {SCHEMA}); upgrade leapts"
-        )
-    return dict(config)
-
-
-def to_json(config: Mapping[str, Any]) -> bytes:
-    """Encode a configuration in the only layout that is accepted."""
-    return json.dumps(config, indent=1, ensure_ascii=False).encode()
-
-
 _RENAMED_OPTIONS = {"variate_identity": "series_embedding", "teachers": "distill_from"}
 _RENAMED_DATA = {"zone": "timezone", "stamps": "timestamp_type"}
 _RENAMED_TENSORS = {"scaler.deviation": "scaler.std", "tail.skipped": "tail.start_offsets"}
@@ -199,28 +129,40 @@ def _renamed(values: Any, names: Mapping[str, str]) -> Any:
     return {names.get(name, name): value for name, value in values.items()} if isinstance(values, dict) else values
 
 
-def validated(config: Mapping[str, Any], weights: bytes) -> tuple[FolderConfig, dict[str, Tensor]]:
-    """Validate all fields and tensors of a folder.
+def validated(config: Mapping[str, Any], weights: bytes) -> tuple[FolderConfig, dict[str, Tensor], LeapTSModel]:
+    """Validate all fields and tensors of a folder, and build its network.
 
     Raises:
         ValueError: With the field or tensor, in plain words.
     """
     current, tensors = with_current_names(config, safetensors.torch.load(weights))
     try:
-        contents = FolderConfig.model_validate_json(to_json(current))
+        contents = FolderConfig.model_validate_json(json.dumps(current))
     except ValidationError as error:
         raise ValueError(explain(error)) from error
-    require_tensors(tensors, contents)
-    return contents, tensors
+    return contents, tensors, network_from(tensors, contents)
 
 
-def require_tensors(tensors: Mapping[str, Tensor], config: FolderConfig) -> None:
-    """Refuse tensors that are not those of the model, its data and its calibration.
+def network_from(tensors: Mapping[str, Tensor], config: FolderConfig) -> LeapTSModel:
+    """Build the network, and refuse tensors that are not those of the network, its data and its calibration.
 
     Raises:
         ValueError: With the tensor.
     """
-    _require_shapes(tensors, config)
+    weights = {name.removeprefix("model."): value for name, value in tensors.items() if name.startswith("model.")}
+    if config.model.h > sum(value.numel() for value in weights.values()):
+        raise ValueError(f"model.h={config.model.h}: is more than the network has weights")
+    with torch.device("meta"):  # weights without memory, until those of the file are checked
+        model = build_model(config.model, seed=0, clusters=config.clusters)
+    _require_shapes(tensors, config, model)
+    _require_ranges(tensors, config)
+    if any(constant.is_meta for constant in model.buffers()):  # of a registered part; our own are on the CPU
+        model = build_model(config.model, seed=0, clusters=config.clusters)
+    model.load_state_dict(weights, assign=True)
+    return model.float()
+
+
+def _require_ranges(tensors: Mapping[str, Tensor], config: FolderConfig) -> None:
     series, h = len(config.data.series), config.model.h
     limits = {"scaler.mean": MAX_VALUE, "scaler.std": 2 * MAX_VALUE, "tail.values": MAX_VALUE}
     for name, value in tensors.items():
@@ -249,10 +191,8 @@ def require_tensors(tensors: Mapping[str, Tensor], config: FolderConfig) -> None
     timestamps_at(first, furthest, config.data.freq, config.data.timezone)  # refuses timestamps that do not fit
 
 
-def _require_shapes(tensors: Mapping[str, Tensor], config: FolderConfig) -> None:
+def _require_shapes(tensors: Mapping[str, Tensor], config: FolderConfig, model: LeapTSModel) -> None:
     series, h = len(config.data.series), config.model.h
-    with torch.device("meta"):
-        model = build_model(config.model, seed=0, clusters=config.clusters)
     expected: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
         **{f"model.{name}": (tuple(value.shape), torch.float32) for name, value in model.state_dict().items()},
         "scaler.mean": ((series,), torch.float64),

@@ -19,7 +19,7 @@ from leapts.forecasting.forecast import Forecast
 from leapts.forecasting.intervals import Level
 from leapts.forecasting.predictor import Predictor
 from leapts.model import ScheduleTrace
-from leapts.model.scales import SCALE_NAMES
+from leapts.model.schedulers import SCALE_NAMES
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -23,7 +23,7 @@ from leapts.files import write_file
 from leapts.forecasting.trace_frame import leaps_of
 from leapts.model import ScheduleTrace
 from leapts.model.network import GatedFusion
-from leapts.model.scales import SCALE_NAMES
+from leapts.model.schedulers import SCALE_NAMES
 from leapts.report.collect import (
     NEVER_SEEN,
     Cutoff,

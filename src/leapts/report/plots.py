@@ -19,7 +19,7 @@ from leapts.forecasting.analysis import Embedding, VolatilityBin
 from leapts.forecasting.trace_frame import leaps_of
 from leapts.messages import listed, printable, quoted
 from leapts.model import ScheduleTrace
-from leapts.model.scales import SCALE_NAMES
+from leapts.model.schedulers import SCALE_NAMES
 from leapts.training.early_stopping import TrainingReport
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from leapts.forecasting.intervals import Level, requested_bounds
 from leapts.forecasting.predictor import Predictor
 from leapts.model import ScheduleTrace
 from leapts.model.network import GatedFusion, Record
-from leapts.model.scales import SCALE_NAMES
+from leapts.model.schedulers import SCALE_NAMES
 from leapts.persistence.save import CONFIG, WEIGHTS
 from leapts.server.limits import Limits
 from leapts.server.problems import from_message, too_large
