@@ -137,6 +137,9 @@ class ModelConfig(RootOptions):
     encoder_layers: Annotated[int, Field(ge=1, le=4)] = 2
     head_layers: Annotated[int, Field(ge=1, le=4)] = 1
     normalization: NormalizationName = "mean"
+    mask: bool = Field(
+        default=False, description="accept unknown steps (NaN) of the look-back, and show the encoder which they are"
+    )
     series_embedding: bool = Field(default=False, description="a learned vector for each series")
     mixing: Mixing = NoMixing()
     scheduling: Scheduling = HierarchicalScheduling()
@@ -222,7 +225,7 @@ class FitConfig(RootOptions):
     val_size: Annotated[int, Field(ge=0)] | None = Field(
         default=None, description="steps at the end of each series held out for validation and calibration; 0: none"
     )
-    pad_short: bool = Field(default=False, description="pad series shorter than a window with their first value")
+    pad_short: bool = Field(default=True, description="accept series shorter than a window, padded with unknown steps")
     loss: Loss = Field(
         default="quantile", description="learn quantiles by the pinball loss, or a point forecast by the Huber loss"
     )

@@ -100,7 +100,7 @@ class Params:
         layout: Layout = "auto",
         fill: Fill | None = None,
         duplicates: Duplicates = "error",
-        pad_short: bool = False,
+        pad_short: bool = True,
         loss: Loss = "quantile",
         support: SupportName | tuple[float, float] = "auto",
         val_size: int | None = None,

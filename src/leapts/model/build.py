@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import nn
@@ -14,7 +15,7 @@ from leapts.model import schedulers
 from leapts.model.control import ControlSignal
 from leapts.model.encoder import Encoder, MlpMixer, PooledMixer, SeriesEmbedding
 from leapts.model.network import CoarseOnly, GatedFusion, LeapTSModel, WindowShape
-from leapts.model.normalization import by_last_value, by_mean, shifted, unnormalized
+from leapts.model.normalization import by_last_value, by_mean, masked, shifted, unnormalized
 from leapts.model.outputs import PlainOutputs, QuantileOutputs
 from leapts.model.rollout import Rollout
 from leapts.model.scales import ScaleGrid
@@ -52,9 +53,11 @@ def build_model(
         return LeapTSModel(
             WindowShape(config.input_size, config.h, config.n_series),
             hidden=config.hidden_size,
-            normalization=_NORMALIZATIONS[config.normalization],
+            normalization=partial(masked, kind=config.normalization)
+            if config.mask
+            else _NORMALIZATIONS[config.normalization],
             encoder=Encoder(
-                lookback=config.input_size,
+                lookback=config.input_size * (2 if config.mask else 1),
                 hidden=config.hidden_size,
                 layers=config.encoder_layers,
                 identity=SeriesEmbedding(series, config.hidden_size) if config.series_embedding else nn.Identity(),

@@ -18,7 +18,7 @@ class Encoder(nn.Module):
         self.identity = identity  # the series embedding; its name is part of saved models
         self.mixer = mixer
 
-    def forward(self, history: Float[Tensor, "series batch lookback"]) -> Latent:
+    def forward(self, history: Float[Tensor, "series batch inputs"]) -> Latent:
         """Compute the latent vector of every series of every window."""
         latent: Tensor = self.mixer(self.identity(self.mlp(history)))
         return latent
