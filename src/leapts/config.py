@@ -36,6 +36,7 @@ Duplicates = Literal["error", "first", "last"]
 Fill = Literal["interpolate", "ffill"] | float | int
 TimeAxis = Literal["calendar", "row"]
 Loss = Literal["quantile", "huber"]
+Combine = Literal["auto", "none"]
 SupportName = Literal["auto", "real", "positive", "count"]
 
 # Quantiles that a network learns by default: for intervals of 20, 40, 60, 80, 90 and 95 %.
@@ -140,6 +141,9 @@ class ModelConfig(RootOptions):
     mask: bool = Field(
         default=False, description="accept unknown steps (NaN) of the look-back, and show the encoder which they are"
     )
+    linear_path: bool = Field(
+        default=False, description="add a linear map from the look-back to the horizon to the coarse forecast"
+    )
     series_embedding: bool = Field(default=False, description="a learned vector for each series")
     mixing: Mixing = NoMixing()
     scheduling: Scheduling = HierarchicalScheduling()
@@ -233,6 +237,9 @@ class FitConfig(RootOptions):
         default="auto",
         description="values that can occur: any (real), none below 0 (positive), whole numbers from 0 (count), or two "
         "limits; auto: found for each series",
+    )
+    combine: Combine = Field(
+        default="auto", description="combine the network with simple forecasts by their validation errors, or do not"
     )
     alias: str = Field(default="LeapTS", description="name of the column of forecasts")
     model: Mapping[str, Any] = Field(default={}, description="options of ModelConfig, by name")

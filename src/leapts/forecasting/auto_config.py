@@ -58,6 +58,7 @@ class FitPlan(NamedTuple):
     auto_config: AutoConfig
     train: Panel
     scaler: Scaler
+    seasons: tuple[int, ...]  # in steps, the main one first
 
 
 def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
@@ -72,7 +73,7 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
     """
     model, training = _model_options(config), _training_options(config.training)
     chosen = _Choices()
-    h = config.h
+    h, seasons = config.h, (seasonal_period(panel.freq),)
     val_size = chosen.given_or("val_size", config.val_size, *choose_val_size(panel, h, pad_short=config.pad_short))
     given_size = config.input_size or model.get("input_size")
     input_size = chosen.given_or("input_size", given_size, *_input_size(panel, config, val_size))
@@ -95,6 +96,7 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
         options.setdefault("n_series", len(panel))
     if config.pad_short and options.get("n_series") is None and int(panel.lengths.min()) < input_size + h + val_size:
         options.setdefault("mask", True)
+    options.setdefault("linear_path", True)
     complete = ModelConfig(**options)
     if complete.n_series is not None:
         if complete.n_series != len(panel):
@@ -102,7 +104,7 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
         panel.matrix()  # refuses series that are not aligned
     windows = _count_windows(train, input_size, h, is_masked=complete.mask)
     training |= _batch_and_steps(chosen, training, windows, complete.n_series or 1)
-    return FitPlan(complete, TrainingConfig(**training), val_size, AutoConfig(chosen.options), train, scaler)
+    return FitPlan(complete, TrainingConfig(**training), val_size, AutoConfig(chosen.options), train, scaler, seasons)
 
 
 class _Choices:

@@ -25,6 +25,7 @@ from leapts.training.checkpoint import Checkpoint
 from leapts.training.distillation import train_with_distillation
 from leapts.training.distributed import Workers, current_workers, require_same
 from leapts.training.early_stopping import TrainingReport
+from leapts.training.linear import LinearStart, combine_with_simple, start_linear_path
 from leapts.training.loop import Progress, train
 
 
@@ -66,23 +67,50 @@ def fit(
     predictor = _untrained(panel, plan, config)
     held_out_panel = held_out_part(panel, plan.val_size, plan.model)
     validation = validation_windows(predictor, held_out_panel)
+    training = predictor.sliding_windows(plan.train, partial=True)
+
+    def started(model: LeapTSModel) -> LinearStart | None:
+        return start_linear_path(model, training, validation, plan.seasons) if plan.model.linear_path else None
+
+    def teacher(seed: int) -> LeapTSModel:
+        model = _new_model(plan.model, seed, predictor.clusters)
+        started(model)
+        return model
+
+    start = started(predictor.model)
     try:
         with _checkpoint(checkpoint_dir, panel, plan, workers, resume=resume) as checkpoint:
             report = train_with_distillation(
                 predictor.model,
-                lambda seed: _new_model(plan.model, seed, predictor.clusters),
-                predictor.sliding_windows(plan.train, partial=True),
+                teacher,
+                training,
                 validation,
                 plan.training,
                 progress=progress,
                 checkpoint=checkpoint,
                 workers=workers,
+                beat_start=plan.model.linear_path,
             )
     except TrainingError as error:
         if on_failure is not None and isinstance(error.report, TrainingReport):
             on_failure(replace(predictor, report=error.report))
         raise
-    return _calibrated(replace(predictor, report=report), validation, held_out_panel)
+    predictor = replace(predictor, report=report)
+    if start is not None:
+        predictor = _with_linear_options(predictor, plan, start, validation if config.combine == "auto" else None)
+    return _calibrated(predictor, validation, held_out_panel)
+
+
+def _with_linear_options(
+    predictor: Predictor, plan: FitPlan, start: LinearStart, validation: StridedWindows | MaskedTargets | None
+) -> Predictor:
+    """Combine the network with simple forecasts if there are validation windows, and say what was chosen."""
+    options = [AutoOption("linear_path", str(start), f"MAE {start.error:.3g} in cross-validation (scaled)")]
+    if validation is not None:
+        found = combine_with_simple(predictor.model, validation, plan.seasons, start)
+        options.append(AutoOption("combine", str(found), found.reason))
+        predictor = replace(predictor, report=replace(predictor.report, combined_mae=found.error))
+    return replace(predictor, auto_config=AutoConfig([*predictor.auto_config, *options]))
 
 
 def _require_length(panel: Panel, config: FitConfig) -> None:

@@ -13,7 +13,7 @@ from leapts.errors import ConfigError
 from leapts.messages import quoted
 from leapts.model import schedulers
 from leapts.model.control import ControlSignal
-from leapts.model.encoder import Encoder, MlpMixer, PooledMixer, SeriesEmbedding
+from leapts.model.encoder import Encoder, LinearPath, MlpMixer, PooledMixer, SeriesEmbedding
 from leapts.model.network import CoarseOnly, GatedFusion, LeapTSModel, WindowShape
 from leapts.model.normalization import by_last_value, by_mean, masked, shifted, unnormalized
 from leapts.model.outputs import PlainOutputs, QuantileOutputs
@@ -66,6 +66,7 @@ def build_model(
             fusion=_fusion(config, outputs.written_per_step),
             outputs=outputs,
             clusters=checked,
+            linear=LinearPath(config.input_size, config.h, outputs.written_per_step) if config.linear_path else None,
         )
 
 

@@ -24,6 +24,31 @@ class Encoder(nn.Module):
         return latent
 
 
+class LinearPath(nn.Module):
+    """A linear map from the normalized look-back to the horizon, which copies seasons better than an MLP.
+
+    It starts at zero; `leapts.training.linear` fits it by least squares before training, and adds simple forecasts to
+    it afterwards. The rest of the network then has a share below 1 of the point forecast.
+    """
+
+    def __init__(self, lookback: int, horizon: int, outputs_per_step: int) -> None:
+        super().__init__()
+        self.outputs_per_step = outputs_per_step
+        self.map = nn.Linear(lookback, horizon, bias=False)
+        nn.init.zeros_(self.map.weight)
+        self.share: Tensor
+        self.register_buffer("share", torch.ones(()))
+
+    def forward(
+        self, written: Float[Tensor, "rows outputs"], history: Float[Tensor, "rows lookback"]
+    ) -> Float[Tensor, "rows outputs"]:
+        """Add the linear forecast to the point forecast, which is the first output of every step."""
+        if self.outputs_per_step == 1:
+            return torch.addcmul(self.map(history), written, self.share)
+        point, *others = written.unflatten(1, (-1, self.outputs_per_step)).unbind(2)
+        return torch.stack([torch.addcmul(self.map(history), point, self.share), *others], 2).flatten(1)
+
+
 class SeriesEmbedding(nn.Module):
     """Adds a learned vector for each series, so that series with equal windows can differ in forecast."""
 

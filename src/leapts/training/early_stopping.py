@@ -19,6 +19,7 @@ class TrainingReport:
     losses: list[tuple[int, float]] = field(default_factory=list)  # step, mean loss since the previous check
     validations: list[tuple[int, float]] = field(default_factory=list)  # step, mean absolute error
     best_loss: float | None = None  # the error that chose the weights; of quantiles, their pinball loss
+    combined_mae: float | None = None  # of the combination with simple forecasts on the same validation windows
     naive_mae: float | None = None  # of the seasonal naive forecast on the same validation windows
 
     @property
@@ -27,7 +28,8 @@ class TrainingReport:
         if self.best_validation is None:
             return ""
         naive = "" if self.naive_mae is None else f", seasonal naive {self.naive_mae:.3g}"
-        return f"validation MAE {self.best_validation:.3g} (scaled){naive}"
+        best = self.best_validation if self.combined_mae is None else self.combined_mae
+        return f"validation MAE {best:.3g} (scaled){naive}"
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TrainingReport":
