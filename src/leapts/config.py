@@ -204,6 +204,10 @@ class TrainingConfig(RootOptions):
 
     renamed: ClassVar[Mapping[str, str]] = {"teachers": "distill_from"}
     max_steps: Size = Field(default=1000, description="training steps")
+    max_rounds: Size = Field(
+        default=1,
+        description="rounds of max_steps while validation improves, each at half the learning rate of the one before",
+    )
     batch_size: Size = Field(default=32, description="windows per training step")
     val_check_steps: Size = Field(default=50, description="training steps between validation checks")
     patience: Annotated[int, Field(ge=0)] = Field(

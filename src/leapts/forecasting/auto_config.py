@@ -20,6 +20,7 @@ _PARTS = ("mixing", "scheduling", "state")
 _ROWS_PER_STEP = 512  # windows x series: enough to keep the processor busy, few enough for many steps
 _MIN_STEPS, _MAX_STEPS = 300, 2000
 _EPOCHS = 20
+_MAX_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -146,11 +147,20 @@ def _batch_and_steps(chosen: _Choices, training: Mapping[str, Any], windows: int
     batch = max(4, _ROWS_PER_STEP // n_series)
     batch_reason = f"about {_ROWS_PER_STEP} rows per training step, or all there are"
     steps = round(min(max(_EPOCHS * max(windows, 1) / batch, _MIN_STEPS), _MAX_STEPS))
-    steps_reason = f"{_EPOCHS} passes over {windows:,} windows, between {_MIN_STEPS} and {_MAX_STEPS} steps"
+    steps_reason = (
+        f"{_EPOCHS} passes over {windows:,} windows, between {_MIN_STEPS} and {_MAX_STEPS} steps; up to {_MAX_ROUNDS} "
+        "times as many while validation improves"
+    )
     batch_size = chosen.given_or("batch_size", training.get("batch_size"), batch, batch_reason)
     max_steps = chosen.given_or("max_steps", training.get("max_steps"), steps, steps_reason)
     val_check_steps = training.get("val_check_steps", max(1, min(50, max_steps // 10)))
-    return {"batch_size": batch_size, "max_steps": max_steps, "val_check_steps": val_check_steps}
+    rounds = _MAX_ROUNDS if max_steps != training.get("max_steps") and not training.get("distill_from") else 1
+    return {
+        "batch_size": batch_size,
+        "max_steps": max_steps,
+        "max_rounds": training.get("max_rounds", rounds),
+        "val_check_steps": val_check_steps,
+    }
 
 
 def _needs_n_series(model: Mapping[str, Any]) -> bool:

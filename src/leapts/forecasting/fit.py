@@ -150,7 +150,7 @@ def update(
     first = predictor.training
     steps = max(1, first.max_steps // 5) if max_steps is None else max_steps
     checks = min(first.val_check_steps, max(steps, 1))
-    config = TrainingConfig(**{**first.model_dump(), "max_steps": steps, "val_check_steps": checks})
+    config = TrainingConfig(**{**first.model_dump(), "max_steps": steps, "max_rounds": 1, "val_check_steps": checks})
     model = _new_model(predictor.config, 0, predictor.clusters)
     model.load_state_dict(predictor.model.state_dict())
     input_size = predictor.config.input_size
