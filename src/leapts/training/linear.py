@@ -20,6 +20,8 @@ _MAX_PRODUCTS = 5_000_000_000  # rows x look-back x horizon
 _FOLDS = 4
 _PENALTIES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, torch.inf)  # relative to the mean variance of a step of the look-back
 _PICKS = 4  # members beside the network in a combination; one may be picked several times
+_MIN_GAIN = 0.03  # of the validation error by each of them: less may be chance
+_MAX_LOSS = 0.05  # of a combination to the best simple forecast
 
 Weights = Float64[Tensor, "horizon lookback"]
 
@@ -127,8 +129,8 @@ def combine_with_simple(
 ) -> Combination:
     """Replace the point forecast by its mean with simple forecasts that lower the validation error.
 
-    Members are picked one by one, each time the one that lowers the error of the mean the most. Where the best simple
-    forecast alone has a lower error, it replaces the network.
+    Members are picked one by one, each time the one that lowers the error of the mean the most, if by 3 % or more.
+    Where the best simple forecast alone has an error that is 5 % lower, it replaces them all.
     """
     assert model.linear is not None
     rows = _rows(model, validation)
@@ -144,9 +146,12 @@ def combine_with_simple(
     errors = {name: error([name]) for name in forecasts}
     members = [NETWORK]
     for _ in range(_PICKS):
-        members.append(min(forecasts, key=lambda name: error([*members, name])))
+        picked = min(forecasts, key=lambda name: error([*members, name]))
+        if error([*members, picked]) > (1 - _MIN_GAIN) * error(members):
+            break
+        members.append(picked)
     best = min(set(errors) - {NETWORK}, key=errors.__getitem__)
-    if errors[best] < error(members):
+    if (1 + _MAX_LOSS) * errors[best] < error(members):
         members = [best]
     weights = {name: members.count(name) / len(members) for name in dict.fromkeys(members)}
     share = weights.get(NETWORK, 0.0)
