@@ -141,6 +141,10 @@ class ModelConfig(RootOptions):
     mask: bool = Field(
         default=False, description="accept unknown steps (NaN) of the look-back, and show the encoder which they are"
     )
+    lookback_pooling: bool = Field(
+        default=False,
+        description="encode the 128 latest steps in full, and older ones as means over 4, 16 and 64 steps",
+    )
     linear_path: bool = Field(
         default=False, description="add a linear map from the look-back to the horizon to the coarse forecast"
     )

@@ -1,6 +1,6 @@
 """Auto config: choose the options that a user left open from the data, each with a reason."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
@@ -8,14 +8,15 @@ from typing import Any, NamedTuple
 import torch
 
 from leapts.config import QUANTILES, FitConfig, ModelConfig, TrainingConfig, current_names
-from leapts.data.frequency import seasonal_period
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
+from leapts.data.seasons import find_seasons
 from leapts.data.windows import Windows
 from leapts.errors import ConfigError
 from leapts.registration import load_named_kinds
 
 MAX_LOOKBACK = 192
+_MAX_FULL_LOOKBACK = 256  # longer ones are pooled by the encoder
 _PARTS = ("mixing", "scheduling", "state")
 _ROWS_PER_STEP = 512  # windows x series: enough to keep the processor busy, few enough for many steps
 _MIN_STEPS, _MAX_STEPS = 300, 2000
@@ -74,10 +75,11 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
     """
     model, training = _model_options(config), _training_options(config.training)
     chosen = _Choices()
-    h, seasons = config.h, (seasonal_period(panel.freq),)
+    h, (seasons, seasons_reason) = config.h, find_seasons(panel)
+    chosen.given_or("seasons", None, seasons, seasons_reason)
     val_size = chosen.given_or("val_size", config.val_size, *choose_val_size(panel, h, pad_short=config.pad_short))
     given_size = config.input_size or model.get("input_size")
-    input_size = chosen.given_or("input_size", given_size, *_input_size(panel, config, val_size))
+    input_size = chosen.given_or("input_size", given_size, *_input_size(panel, config, val_size, seasons))
     train = panel.without_end(val_size, keep=h + 1) if val_size else panel
     scaler = Scaler.fit(train)
     options: dict[str, Any] = {**model, "h": h, "input_size": input_size}
@@ -98,6 +100,7 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
     if config.pad_short and options.get("n_series") is None and int(panel.lengths.min()) < input_size + h + val_size:
         options.setdefault("mask", True)
     options.setdefault("linear_path", True)
+    options.setdefault("lookback_pooling", input_size > _MAX_FULL_LOOKBACK)
     complete = ModelConfig(**options)
     if complete.n_series is not None:
         if complete.n_series != len(panel):
@@ -192,15 +195,17 @@ def _count_windows(panel: Panel, input_size: int, h: int, *, is_masked: bool) ->
     return int((panel.lengths - least - h + 1).clamp(min=0).sum())
 
 
-def _input_size(panel: Panel, config: FitConfig, val_size: int) -> tuple[int, str]:
+def _input_size(panel: Panel, config: FitConfig, val_size: int, seasons: Sequence[int]) -> tuple[int, str]:
     length, which = typical_length(panel, pad_short=config.pad_short)
-    season = seasonal_period(panel.freq)
+    season, room = seasons[0], max(1, (length - val_size - config.h) // 2)
     wanted, reason = min(4 * season, MAX_LOOKBACK), f"four seasons of {season}"
     if wanted < 4 * season:
         reason += f", cut to {wanted}"
+    fitting = [one for one in seasons if wanted < one * 5 // 4 <= room]
+    if fitting and max(fitting) * 5 // 4 > wanted:
+        wanted, reason = max(fitting) * 5 // 4, f"a season of {max(fitting)} and a quarter of it"
     if wanted <= 2 * config.h:
         wanted, reason = 2 * config.h, "twice the horizon"
-    room = max(1, (length - val_size - config.h) // 2)
     if wanted <= room:
         return wanted, reason
     return room, f"half of the {which} series without the horizon ({wanted} would be better)"

@@ -13,7 +13,7 @@ from leapts.errors import ConfigError
 from leapts.messages import quoted
 from leapts.model import schedulers
 from leapts.model.control import ControlSignal
-from leapts.model.encoder import Encoder, LinearPath, MlpMixer, PooledMixer, SeriesEmbedding
+from leapts.model.encoder import Encoder, LinearPath, LookbackPooling, MlpMixer, PooledMixer, SeriesEmbedding
 from leapts.model.network import CoarseOnly, GatedFusion, LeapTSModel, WindowShape
 from leapts.model.normalization import by_last_value, by_mean, masked, shifted, unnormalized
 from leapts.model.outputs import PlainOutputs, QuantileOutputs
@@ -47,6 +47,7 @@ def build_model(
     """
     checked, series = _check_clusters(config, clusters), config.n_series or 0
     outputs = QuantileOutputs(config.quantiles) if config.quantiles else PlainOutputs(outputs_per_step)
+    pooling = LookbackPooling(config.input_size) if config.lookback_pooling else None
     # Torch's default generator is global: no other thread may draw from it in between.
     with _INITIALIZATION, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -57,9 +58,10 @@ def build_model(
             if config.mask
             else _NORMALIZATIONS[config.normalization],
             encoder=Encoder(
-                lookback=config.input_size * (2 if config.mask else 1),
+                inputs=(pooling.outputs if pooling else config.input_size) * (2 if config.mask else 1),
                 hidden=config.hidden_size,
                 layers=config.encoder_layers,
+                pooling=pooling or nn.Identity(),
                 identity=SeriesEmbedding(series, config.hidden_size) if config.series_embedding else nn.Identity(),
                 mixer=_mixer(config),
             ),
