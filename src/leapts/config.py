@@ -36,6 +36,7 @@ Duplicates = Literal["error", "first", "last"]
 Fill = Literal["interpolate", "ffill"] | float | int
 TimeAxis = Literal["calendar", "row"]
 Loss = Literal["quantile", "huber"]
+Combine = Literal["auto", "none"]
 SupportName = Literal["auto", "real", "positive", "count"]
 
 # Quantiles that a network learns by default: for intervals of 20, 40, 60, 80, 90 and 95 %.
@@ -137,6 +138,16 @@ class ModelConfig(RootOptions):
     encoder_layers: Annotated[int, Field(ge=1, le=4)] = 2
     head_layers: Annotated[int, Field(ge=1, le=4)] = 1
     normalization: NormalizationName = "mean"
+    mask: bool = Field(
+        default=False, description="accept unknown steps (NaN) of the look-back, and show the encoder which they are"
+    )
+    lookback_pooling: bool = Field(
+        default=False,
+        description="encode the 128 latest steps in full, and older ones as means over 4, 16 and 64 steps",
+    )
+    linear_path: bool = Field(
+        default=False, description="add a linear map from the look-back to the horizon to the coarse forecast"
+    )
     series_embedding: bool = Field(default=False, description="a learned vector for each series")
     mixing: Mixing = NoMixing()
     scheduling: Scheduling = HierarchicalScheduling()
@@ -197,6 +208,10 @@ class TrainingConfig(RootOptions):
 
     renamed: ClassVar[Mapping[str, str]] = {"teachers": "distill_from"}
     max_steps: Size = Field(default=1000, description="training steps")
+    max_rounds: Size = Field(
+        default=1,
+        description="rounds of max_steps while validation improves, each at half the learning rate of the one before",
+    )
     batch_size: Size = Field(default=32, description="windows per training step")
     val_check_steps: Size = Field(default=50, description="training steps between validation checks")
     patience: Annotated[int, Field(ge=0)] = Field(
@@ -222,7 +237,7 @@ class FitConfig(RootOptions):
     val_size: Annotated[int, Field(ge=0)] | None = Field(
         default=None, description="steps at the end of each series held out for validation and calibration; 0: none"
     )
-    pad_short: bool = Field(default=False, description="pad series shorter than a window with their first value")
+    pad_short: bool = Field(default=True, description="accept series shorter than a window, padded with unknown steps")
     loss: Loss = Field(
         default="quantile", description="learn quantiles by the pinball loss, or a point forecast by the Huber loss"
     )
@@ -230,6 +245,9 @@ class FitConfig(RootOptions):
         default="auto",
         description="values that can occur: any (real), none below 0 (positive), whole numbers from 0 (count), or two "
         "limits; auto: found for each series",
+    )
+    combine: Combine = Field(
+        default="auto", description="combine the network with simple forecasts by their validation errors, or do not"
     )
     alias: str = Field(default="LeapTS", description="name of the column of forecasts")
     model: Mapping[str, Any] = Field(default={}, description="options of ModelConfig, by name")

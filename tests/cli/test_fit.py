@@ -16,7 +16,7 @@ def test_model_is_saved_and_auto_config_shown(leapts: Leapts, data: Path, tmp_pa
     result = leapts("fit", data, "--horizon", 6, "--out", tmp_path / "m", *FEW_STEPS)
     assert (result.code, result.err) == (0, "")
     assert "val_size" in result.out
-    assert "a tenth of the shortest series" in result.out
+    assert "a tenth of the median series" in result.out
     assert str(tmp_path / "m") in result.out
     assert len(LeapTS.load(tmp_path / "m").predict()) == 12
 

@@ -58,6 +58,27 @@ def test_ragged_windows_equal_a_naive_loop(
     assert got == [expected[index] for index in order]
 
 
+@given(st.lists(st.integers(1, 15), min_size=1, max_size=5), st.integers(1, 8), st.integers(1, 4), st.integers(1, 9))
+def test_masked_windows_are_cut_from_series_with_unknown_steps_before_them(
+    lengths: list[int], input_size: int, horizon: int, min_history: int
+) -> None:
+    values, offsets = flat(lengths)
+    expected = []
+    for series in values.tensor_split(offsets[1:-1]):
+        padded = torch.cat([torch.full((input_size,), torch.nan), series])
+        starts = range(min(min_history, input_size), len(series) - horizon + 1)
+        expected += [padded[start : start + input_size + horizon] for start in starts]
+    if not expected:
+        with pytest.raises(DataError, match="no series is long enough"):
+            Windows(values, offsets, input_size, horizon, min_history=min_history)
+        return
+    windows = Windows(values, offsets, input_size, horizon, min_history=min_history)
+    batch = windows.gather(torch.arange(len(windows)))
+    torch.testing.assert_close(
+        torch.cat([batch.history, batch.target], -1)[:, 0], torch.stack(expected), equal_nan=True
+    )
+
+
 @given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 5), st.integers(0, 10))
 def test_aligned_windows_equal_slices(series: int, input_size: int, horizon: int, spare: int) -> None:
     length = input_size + horizon + spare

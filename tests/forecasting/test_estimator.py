@@ -148,12 +148,21 @@ def test_a_constant_series_is_forecast_as_its_constant() -> None:
     np.testing.assert_allclose(forecast["b"], 7.0, atol=0.05)
 
 
-def test_a_short_series_is_refused_by_name_or_padded_when_asked() -> None:
+def test_a_short_series_is_padded_by_a_mask_or_refused_by_name_when_asked() -> None:
     frame = make_frame({"a": 160, "tiny": 9})
     with pytest.raises(DataError, match=r"series 'tiny' has 9 values, but one window \(12 \+ 6 steps.*needs"):
-        make_forecaster().fit(frame)
-    forecast = make_forecaster(pad_short=True).fit(frame).predict()
-    assert np.isfinite(forecast["LeapTS"]).all()
+        make_forecaster(pad_short=False).fit(frame)
+    model = make_forecaster().fit(frame)
+    assert model.predictor_.config.mask
+    assert np.isfinite(model.predict()["LeapTS"]).all()
+    assert not make_forecaster().fit(make_frame({"a": 160, "b": 160})).predictor_.config.mask
+
+
+def test_a_padded_series_is_forecast_from_its_own_values_alone() -> None:
+    model = make_forecaster().fit(make_frame({"a": 160, "tiny": 9}))
+    history = np.sin(np.arange(5.0))
+    levels = [model.predictor_.predict(model.predictor_.windows_from_arrays(["x"], [history + up])) for up in (0, 1e6)]
+    np.testing.assert_allclose(levels[0].values, levels[1].values - 1e6, atol=1e-3)
 
 
 def test_intervals_nest_around_the_forecast(fitted: LeapTS) -> None:
@@ -626,7 +635,7 @@ def test_an_update_leaves_intervals_of_as_many_windows_as_a_fit(val_size: int | 
 
 @pytest.mark.parametrize(("room", "held_out"), [(H, H), (H - 1, 0), (20, 20), (60, 60)])
 def test_an_update_holds_out_what_its_shortest_series_leaves_room_for(room: int, held_out: int) -> None:
-    model = make_forecaster(val_size=60, **UNIVARIATE).fit(make_frame({"a": 400, "b": 400}))
+    model = make_forecaster(val_size=60, pad_short=False, **UNIVARIATE).fit(make_frame({"a": 400, "b": 400}))
     model.update(make_frame({"a": 400, "b": LOOKBACK + H + room}), max_steps=1)
     chosen = {one.option: one.value for one in model.auto_config_}
     assert chosen.get("val_size", 60) == held_out

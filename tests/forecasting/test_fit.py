@@ -15,7 +15,7 @@ from leapts import LeapTS
 from leapts.data.panel import Panel
 from leapts.data.windows import Windows
 from leapts.errors import DataError
-from leapts.forecasting.fit import _sampled_windows, _stride
+from leapts.forecasting.held_out import _sampled_windows, _stride
 from leapts.forecasting.predictor import Predictor
 from leapts.report.collect import collect
 from tests.forecasting.frames import LOOKBACK, MULTIVARIATE, UNIVARIATE, make_forecaster, make_frame
@@ -98,7 +98,7 @@ def test_series_too_short_to_hold_a_window_out_are_fitted_without() -> None:
 
 def test_where_only_constant_series_are_looked_at_they_have_their_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of very many series moves, and none of its windows is among those that are looked at."""
-    monkeypatch.setattr("leapts.forecasting.fit._MAX_VALIDATION_ROWS", 1)
+    monkeypatch.setattr("leapts.forecasting.held_out._MAX_VALIDATION_ROWS", 1)
     values = torch.zeros(6, 40).double()
     values[-1] = torch.randn(40, generator=torch.Generator().manual_seed(0)).double()
     model = make_forecaster(h=2, input_size=4, val_size=2, max_steps=2, **UNIVARIATE).fit(Panel.from_matrix(values))
@@ -168,9 +168,9 @@ def test_no_held_out_window_sees_what_came_after_a_gap(monkeypatch: pytest.Monke
     seen: list[torch.Tensor] = []
     original = Predictor.sliding_windows
 
-    def watched(self: Predictor, panel: Panel) -> object:
+    def watched(self: Predictor, panel: Panel, *, partial: bool = False) -> object:
         seen.append(panel.values)
-        return original(self, panel)
+        return original(self, panel, partial=partial)
 
     monkeypatch.setattr(Predictor, "sliding_windows", watched)
     frame = _with_gaps(make_frame({"a": 240}))

@@ -29,7 +29,7 @@ def multivariate(frame: pd.DataFrame) -> LeapTS:
 
 @pytest.fixture(scope="module")
 def univariate(frame: pd.DataFrame) -> LeapTS:
-    return make_forecaster(**UNIVARIATE, val_size=60).fit(frame)
+    return make_forecaster(**UNIVARIATE, val_size=60, pad_short=False).fit(frame)
 
 
 def _histories(frame: pd.DataFrame) -> dict[str, Floats]:

@@ -5,7 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leapts.model.normalization import Normalization, by_last_value, by_mean, shifted, unnormalized
+from leapts.config import NormalizationName
+from leapts.model.normalization import Normalization, by_last_value, by_mean, masked, shifted, unnormalized
 from tests.model.variants import make_history
 
 ALL = [by_mean, by_last_value, shifted, unnormalized]
@@ -51,3 +52,26 @@ def test_a_constant_window_normalizes_to_zero(normalization: Normalization) -> N
     window = normalization(torch.full((3, 2, 8), 7.0))
     assert torch.equal(window.values, torch.zeros(3, 2, 8))
     assert torch.equal(window.units.restore(torch.zeros(3, 2, 5)), torch.full((3, 2, 5), 7.0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "plain"), [("mean", by_mean), ("last", by_last_value), ("shift", shifted), ("none", unnormalized)]
+)
+@given(known=st.integers(1, 8))
+def test_a_masked_window_is_normalized_like_its_known_steps_alone(
+    kind: NormalizationName, plain: Normalization, known: int
+) -> None:
+    history = make_history().double()
+    steps = history.shape[-1]
+    known_steps = torch.arange(steps) >= steps - known
+    window, alone = masked(history.masked_fill(~known_steps, torch.nan), kind), plain(history[..., -known:])
+    torch.testing.assert_close(window.values[..., steps - known : steps], alone.values)
+    assert torch.equal(window.values[..., : steps - known], torch.zeros_like(history[..., known:]))
+    assert torch.equal(window.values[..., steps:], known_steps.double().expand_as(history))
+
+
+def test_a_gap_at_the_end_of_a_masked_window_leaves_its_last_known_value_as_the_center() -> None:
+    history = make_history().double()
+    gap = history.clone()
+    gap[..., -2:] = torch.nan
+    assert torch.equal(masked(gap, "last").units.center, history[..., -3:-2])

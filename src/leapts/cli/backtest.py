@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 CLOSE = 0.01  # relative difference of two errors that are called about the same
 BASELINES = ("naive", "stats", "neural", "all")
 _BASELINES = (
-    "Baselines: naive (naive forecasts only), stats (also AutoETS and AutoTheta), neural (also DLinear and N-HiTS, "
-    "slow) or all; several as stats,neural. [naive]"
+    "Baselines: naive (naive forecasts, drift and mean only), stats (also AutoETS and AutoTheta), neural (also DLinear "
+    "and N-HiTS, slow) or all; several as stats,neural. [naive]"
 )
 
 
@@ -97,19 +97,28 @@ def verdict(scores: Sequence["ModelScore"]) -> str:
         return f"{ours.name} was compared with no baseline"
     best = min(baselines, key=lambda score: score.mae)
     difference = ours.mae / best.mae - 1 if best.mae > 0 else math.inf * ours.mae
+    sure = _sureness(best.p_value)
     if not abs(difference) >= CLOSE:  # also for two errors of zero
-        text = f"{ours.name} and {best.name} have about the same MAE"
+        text = f"{ours.name} and {best.name} have about the same MAE{sure}"
     elif difference < 0:
-        text = f"{ours.name} has the lowest MAE: {-difference:.0%} below {best.name}"
+        text = f"{ours.name} has the lowest MAE: {-difference:.0%} below {best.name}{sure}"
     else:
         above = f"{difference:.0%} above" if math.isfinite(difference) else "above the zero of"
         better = [score.name for score in baselines if score.mae < ours.mae]
         others = f"; better are {', '.join(better)}" if len(better) > 1 else ""
-        text = f"{ours.name} does not have the lowest MAE: {above} {best.name}{others}"
+        text = f"{ours.name} does not have the lowest MAE: {above} {best.name}{sure}{others}; use {best.name}"
     by_mase = min([ours, *baselines], key=lambda score: score.mase if math.isfinite(score.mase) else math.inf)
     if by_mase.name == (ours.name if difference < 0 else best.name) or not math.isfinite(by_mase.mase):
         return text
     return f"{text}. {by_mase.name} has the lowest MASE, which weighs all series alike"
+
+
+def _sureness(p_value: float | None) -> str:
+    """Say how sure a difference is, by the paired test over windows."""
+    if p_value is None:
+        return ""
+    words = "sure" if p_value < 0.05 else "not sure, it may be chance"
+    return f" ({words}: p = {p_value:.2g} in a paired test over windows)"
 
 
 def _kinds(given: Sequence[str] | None) -> set[str]:
@@ -121,9 +130,16 @@ def _kinds(given: Sequence[str] | None) -> set[str]:
 
 def _baselines(season: int, kinds: set[str]) -> tuple[list["Baseline"], list[str]]:
     """Make the baselines, and a note on each kind that is not installed."""
-    from leapts.forecasting.baselines import Naive, SeasonalNaive, neural_baselines, statistical_baselines
+    from leapts.forecasting.baselines import (
+        Drift,
+        HistoricMean,
+        Naive,
+        SeasonalNaive,
+        neural_baselines,
+        statistical_baselines,
+    )
 
-    found: list[Baseline] = [SeasonalNaive(season), *([Naive()] if season > 1 else [])]
+    found: list[Baseline] = [SeasonalNaive(season), *([Naive()] if season > 1 else []), Drift(), HistoricMean()]
     notes = []
     for kind, make in (("stats", statistical_baselines), ("neural", neural_baselines)):
         try:

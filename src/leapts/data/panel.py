@@ -115,6 +115,19 @@ class Panel:
         """Keep the first steps of each series; a negative number removes the last ones."""
         return self.slice(0, steps)
 
+    def without_end(self, steps: int, *, keep: int) -> "Panel":
+        """Drop the last steps of each series that keeps enough values; shorter series stay whole."""
+        lengths = self.lengths
+        return self._ranges(torch.zeros_like(lengths), lengths - torch.where(lengths >= steps + keep, steps, 0))
+
+    def at_least(self, steps: int) -> "Panel | None":
+        """Select the series with that many values, if there are any."""
+        long_enough = (self.lengths >= steps).tolist()
+        if all(long_enough):
+            return self
+        names = [name for name, is_long in zip(self.series, long_enough, strict=True) if is_long]
+        return self.select(names) if names else None
+
     def tail(self, steps: int) -> "Panel":
         """Keep the last steps of each series; shorter series stay whole."""
         surplus = (self.lengths - steps).clamp(min=0)

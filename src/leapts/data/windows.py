@@ -11,7 +11,7 @@ from leapts.errors import DataError
 
 @dataclass(frozen=True, eq=False)
 class WindowBatch:
-    """Windows of the target series: look-backs, and the horizons after them.
+    """Windows of the target series: look-backs, and the horizons after them. NaN is an unknown value.
 
     Every input of a forecast travels in this object, so that a new kind of input is a new field here.
     """
@@ -36,6 +36,7 @@ class Windows:
         *,
         step: int = 1,
         pad_short: bool = False,
+        min_history: int | None = None,
         latest: int | None = None,
     ) -> None:
         """Count the windows.
@@ -48,6 +49,8 @@ class Windows:
             step: Steps between the starts of two windows of a series.
             pad_short: Whether a series shorter than a window has one window too, padded in front with its first
                 value. It needs at least one value more than the horizon.
+            min_history: Known steps of a look-back that are enough for a window; steps before the series are then
+                NaN. By default only whole look-backs are cut, and padding repeats the first value.
             latest: Number of windows of a series, its last ones; by default all of them.
 
         Raises:
@@ -58,8 +61,10 @@ class Windows:
         self.input_size = input_size
         self.horizon = horizon
         self.step = step
+        self.is_masked = min_history is not None
+        least = min(min_history or input_size, input_size)
         lengths = offsets.diff()
-        room = lengths - (input_size + horizon)
+        room = lengths - (least + horizon)
         counts = torch.where(room >= 0, room.div(step, rounding_mode="floor") + 1, 0)
         if pad_short:
             counts = torch.where((room < 0) & (lengths > horizon), 1, counts)
@@ -67,7 +72,7 @@ class Windows:
         counts = counts - self._skipped
         self._ends = counts.cumsum(0)
         self._counts = counts
-        self._room = room
+        self._first_start = room.clamp(max=0) + least - input_size
         if not len(self):
             longest = int(lengths.max()) if len(lengths) else 0
             raise DataError(
@@ -86,7 +91,7 @@ class Windows:
         """Start of each window in its series: negative when it is padded."""
         series = self.series_of(index)
         number = index - (self._ends - self._counts - self._skipped).index_select(0, series)
-        return number * self.step + self._room.index_select(0, series).clamp(max=0)
+        return number * self.step + self._first_start.index_select(0, series)
 
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
         """Cut out windows by their numbers, from 0 to `len(self) - 1`."""
@@ -97,8 +102,10 @@ class Windows:
         if len(self.values) >= span and bool((starts >= begin).all()):
             cut = self.values.unfold(0, span, 1).index_select(0, starts)
         else:
-            rows = (starts[:, None] + torch.arange(span, device=starts.device)).maximum(begin[:, None])
-            cut = self.values.index_select(0, rows.view(-1)).view(len(index), span)
+            rows, first = starts[:, None] + torch.arange(span, device=starts.device), begin[:, None]
+            cut = self.values.index_select(0, rows.maximum(first).view(-1)).view(len(index), span)
+            if self.is_masked:
+                cut.masked_fill_(rows < first, torch.nan)
         return _parted(cut[:, None], self.input_size)
 
 

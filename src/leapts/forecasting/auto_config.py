@@ -1,6 +1,6 @@
 """Auto config: choose the options that a user left open from the data, each with a reason."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
@@ -8,18 +8,20 @@ from typing import Any, NamedTuple
 import torch
 
 from leapts.config import QUANTILES, FitConfig, ModelConfig, TrainingConfig, current_names
-from leapts.data.frequency import seasonal_period
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
+from leapts.data.seasons import find_seasons
 from leapts.data.windows import Windows
 from leapts.errors import ConfigError
 from leapts.registration import load_named_kinds
 
 MAX_LOOKBACK = 192
+_MAX_FULL_LOOKBACK = 256  # longer ones are pooled by the encoder
 _PARTS = ("mixing", "scheduling", "state")
 _ROWS_PER_STEP = 512  # windows x series: enough to keep the processor busy, few enough for many steps
 _MIN_STEPS, _MAX_STEPS = 300, 2000
 _EPOCHS = 20
+_MAX_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class FitPlan(NamedTuple):
     auto_config: AutoConfig
     train: Panel
     scaler: Scaler
+    seasons: tuple[int, ...]  # in steps, the main one first
 
 
 def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
@@ -72,11 +75,12 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
     """
     model, training = _model_options(config), _training_options(config.training)
     chosen = _Choices()
-    shortest, h = int(panel.lengths.min()), config.h
-    val_size = chosen.given_or("val_size", config.val_size, *choose_val_size(shortest, h))
+    h, (seasons, seasons_reason) = config.h, find_seasons(panel)
+    chosen.given_or("seasons", None, seasons, seasons_reason)
+    val_size = chosen.given_or("val_size", config.val_size, *choose_val_size(panel, h, pad_short=config.pad_short))
     given_size = config.input_size or model.get("input_size")
-    input_size = chosen.given_or("input_size", given_size, *_input_size(panel, config, val_size))
-    train = panel.head(-val_size) if val_size else panel
+    input_size = chosen.given_or("input_size", given_size, *_input_size(panel, config, val_size, seasons))
+    train = panel.without_end(val_size, keep=h + 1) if val_size else panel
     scaler = Scaler.fit(train)
     options: dict[str, Any] = {**model, "h": h, "input_size": input_size}
     options["hidden_size"] = chosen.given_or("hidden_size", model.get("hidden_size"), *_hidden_size(train))
@@ -93,14 +97,18 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
         options.setdefault("series_embedding", mixing != "none")
     if _needs_n_series(options):
         options.setdefault("n_series", len(panel))
+    if config.pad_short and options.get("n_series") is None and int(panel.lengths.min()) < input_size + h + val_size:
+        options.setdefault("mask", True)
+    options.setdefault("linear_path", True)
+    options.setdefault("lookback_pooling", input_size > _MAX_FULL_LOOKBACK)
     complete = ModelConfig(**options)
     if complete.n_series is not None:
         if complete.n_series != len(panel):
             raise ConfigError(f"n_series is {complete.n_series}, but the data has {len(panel)} series")
         panel.matrix()  # refuses series that are not aligned
-    windows = _count_windows(train, input_size, h, pad_short=config.pad_short)
+    windows = _count_windows(train, input_size, h, is_masked=complete.mask)
     training |= _batch_and_steps(chosen, training, windows, complete.n_series or 1)
-    return FitPlan(complete, TrainingConfig(**training), val_size, AutoConfig(chosen.options), train, scaler)
+    return FitPlan(complete, TrainingConfig(**training), val_size, AutoConfig(chosen.options), train, scaler, seasons)
 
 
 class _Choices:
@@ -142,11 +150,20 @@ def _batch_and_steps(chosen: _Choices, training: Mapping[str, Any], windows: int
     batch = max(4, _ROWS_PER_STEP // n_series)
     batch_reason = f"about {_ROWS_PER_STEP} rows per training step, or all there are"
     steps = round(min(max(_EPOCHS * max(windows, 1) / batch, _MIN_STEPS), _MAX_STEPS))
-    steps_reason = f"{_EPOCHS} passes over {windows:,} windows, between {_MIN_STEPS} and {_MAX_STEPS} steps"
+    steps_reason = (
+        f"{_EPOCHS} passes over {windows:,} windows, between {_MIN_STEPS} and {_MAX_STEPS} steps; up to {_MAX_ROUNDS} "
+        "times as many while validation improves"
+    )
     batch_size = chosen.given_or("batch_size", training.get("batch_size"), batch, batch_reason)
     max_steps = chosen.given_or("max_steps", training.get("max_steps"), steps, steps_reason)
     val_check_steps = training.get("val_check_steps", max(1, min(50, max_steps // 10)))
-    return {"batch_size": batch_size, "max_steps": max_steps, "val_check_steps": val_check_steps}
+    rounds = _MAX_ROUNDS if max_steps != training.get("max_steps") and not training.get("distill_from") else 1
+    return {
+        "batch_size": batch_size,
+        "max_steps": max_steps,
+        "max_rounds": training.get("max_rounds", rounds),
+        "val_check_steps": val_check_steps,
+    }
 
 
 def _needs_n_series(model: Mapping[str, Any]) -> bool:
@@ -157,32 +174,38 @@ def _needs_n_series(model: Mapping[str, Any]) -> bool:
     return kind not in (None, "none") or bool(model.get("series_embedding")) or clusters != 1
 
 
-def choose_val_size(shortest: int, h: int) -> tuple[int, str]:
+def choose_val_size(panel: Panel, h: int, *, pad_short: bool) -> tuple[int, str]:
     """Choose the steps to hold out at the end of every series, with the reason."""
-    if shortest >= 10 * h:
-        return max(h, shortest // 10), "a tenth of the shortest series"
-    if shortest > 3 * h:
-        return h, "one horizon: the shortest series has no room for more"
-    return 0, f"the shortest series has {shortest} values: too few to hold any out"
+    length, which = typical_length(panel, pad_short=pad_short)
+    if length >= 10 * h:
+        return max(h, length // 10), f"a tenth of the {which} series"
+    if length > 3 * h:
+        return h, f"one horizon: the {which} series has no room for more"
+    return 0, f"the {which} series has {length} values: too few to hold any out"
 
 
-def _count_windows(panel: Panel, input_size: int, h: int, *, pad_short: bool) -> int:
+def typical_length(panel: Panel, *, pad_short: bool) -> tuple[int, str]:
+    """Length that options follow: where short series are padded, a few of them do not decide for all."""
+    return (int(panel.lengths.median()), "median") if pad_short else (int(panel.lengths.min()), "shortest")
+
+
+def _count_windows(panel: Panel, input_size: int, h: int, *, is_masked: bool) -> int:
     """Number of training windows, each of one series."""
-    room = panel.lengths - input_size - h
-    padded = (room < 0) & (panel.lengths > h) if pad_short else torch.zeros_like(room, dtype=torch.bool)
-    return int(((room + 1).clamp(min=0) + padded).sum())
+    least = min(h, input_size) if is_masked else input_size
+    return int((panel.lengths - least - h + 1).clamp(min=0).sum())
 
 
-def _input_size(panel: Panel, config: FitConfig, val_size: int) -> tuple[int, str]:
-    # Where short series are padded, a few of them do not shorten the look-back of all.
-    length, which = (panel.lengths.median(), "median") if config.pad_short else (panel.lengths.min(), "shortest")
-    season = seasonal_period(panel.freq)
+def _input_size(panel: Panel, config: FitConfig, val_size: int, seasons: Sequence[int]) -> tuple[int, str]:
+    length, which = typical_length(panel, pad_short=config.pad_short)
+    season, room = seasons[0], max(1, (length - val_size - config.h) // 2)
     wanted, reason = min(4 * season, MAX_LOOKBACK), f"four seasons of {season}"
     if wanted < 4 * season:
         reason += f", cut to {wanted}"
+    fitting = [one for one in seasons if wanted < one * 5 // 4 <= room]
+    if fitting and max(fitting) * 5 // 4 > wanted:
+        wanted, reason = max(fitting) * 5 // 4, f"a season of {max(fitting)} and a quarter of it"
     if wanted <= 2 * config.h:
         wanted, reason = 2 * config.h, "twice the horizon"
-    room = max(1, (int(length) - val_size - config.h) // 2)
     if wanted <= room:
         return wanted, reason
     return room, f"half of the {which} series without the horizon ({wanted} would be better)"

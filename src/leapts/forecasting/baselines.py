@@ -71,6 +71,32 @@ class Naive:
         return SeasonalNaive(1).forecast(values, offsets, h)
 
 
+@dataclass(frozen=True)
+class Drift:
+    """Continue the line from the first value to the last."""
+
+    name: str = "Drift"
+
+    def forecast(self, values: Values, offsets: Offsets, h: int) -> Float64[Tensor, "series h"]:
+        """Forecast the `h` steps after the end of each series."""
+        _check(values, offsets, h)
+        first, last = values[offsets[:-1]], values[offsets[1:] - 1]
+        slope = (last - first) / (offsets.diff() - 1).clamp(min=1)
+        return last[:, None] + slope[:, None] * torch.arange(1, h + 1)
+
+
+@dataclass(frozen=True)
+class HistoricMean:
+    """Repeat the mean of all values."""
+
+    name: str = "HistoricMean"
+
+    def forecast(self, values: Values, offsets: Offsets, h: int) -> Float64[Tensor, "series h"]:
+        """Forecast the `h` steps after the end of each series."""
+        _check(values, offsets, h)
+        return torch.segment_reduce(values, "mean", offsets=offsets)[:, None].expand(-1, h)
+
+
 @dataclass(frozen=True, eq=False)
 class StatisticalBaseline:
     """A model of statsforecast, fitted to one series after the other.

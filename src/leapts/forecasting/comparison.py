@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 import torch
+from jaxtyping import Float64
+from torch import Tensor
 
 from leapts.data.frames import panel_frame
 from leapts.data.panel import Panel
@@ -20,6 +23,7 @@ from leapts.forecasting.intervals import Level, interval_bounds
 from leapts.forecasting.trace_frame import CUTOFF
 from leapts.training.loop import Progress
 
+_SIGN_CHANGES = 1999
 _METRICS: tuple[MetricName, ...] = ("mae", "rmse", "mase")
 
 
@@ -32,6 +36,7 @@ class ModelScore:
     rmse: float  # root mean squared error, in the units of the data
     mase: float  # mean absolute error, relative to the seasonal naive error in the history
     seconds: float  # of fitting and forecasting
+    p_value: float | None = None  # of the paired test over windows that its errors are those of LeapTS
     coverage: dict[Level, float]  # share of actual values inside the interval of each level; empty without intervals
 
 
@@ -101,7 +106,8 @@ def compare(
         values = torch.stack(parts, dim=1).reshape(-1).numpy()
         seconds[name] = time.perf_counter() - started
         frame = frame.with_columns(nw.new_series(name, values, nw.Float64, backend=frame.implementation))
-    return _scored(frame, panel, seconds, season, coverage_reached(result, level, model.alias, panel.style.target_col))
+    coverage = coverage_reached(result, level, model.alias, panel.style.target_col)
+    return _scored(frame, panel, seconds, season, coverage, h)
 
 
 def _require_distinct(model: LeapTS, panel: Panel, compared: Sequence[str], level: Sequence[Level]) -> None:
@@ -137,7 +143,12 @@ def _others(
 
 
 def _scored(
-    frame: nw.DataFrame[Any], panel: Panel, seconds: dict[str, float], season: int, coverage: dict[Level, float]
+    frame: nw.DataFrame[Any],
+    panel: Panel,
+    seconds: dict[str, float],
+    season: int,
+    coverage: dict[Level, float],
+    h: int,
 ) -> Comparison:
     """Compute the errors of every model; coverage is the first one's."""
     style = panel.style
@@ -152,13 +163,41 @@ def _scored(
         target_col=style.target_col,
     )
     overall = {row["metric"]: row for row in nw.from_native(scored.overall, eager_only=True).iter_rows(named=True)}
+    windows = _window_errors(frame, panel, list(seconds), h)
     scores = tuple(
         ModelScore(
             name=name,
             seconds=spent,
+            p_value=_paired_p_value(windows[:, 0], windows[:, number]) if number else None,
             coverage={} if number else coverage,
             **{metric: overall[metric][name] for metric in _METRICS},
         )
         for number, (name, spent) in enumerate(seconds.items())
     )
     return Comparison(frame=frame.to_native(), scores=scores, without_scale=int(overall["mase"]["left_out"]))
+
+
+def _window_errors(
+    frame: nw.DataFrame[Any], panel: Panel, models: Sequence[str], h: int
+) -> Float64[Tensor, "windows models"]:
+    """Mean absolute error of each model in each window of a series; rows are ordered by series, then by cutoff."""
+    actual, *forecasts = (
+        torch.from_numpy(np.array(frame.get_column(name).to_numpy(), dtype=np.float64))
+        for name in (panel.style.target_col, *models)
+    )
+    return torch.stack([(one - actual).abs().view(-1, h).mean(1) for one in forecasts], 1)
+
+
+def _paired_p_value(ours: Float64[Tensor, " windows"], theirs: Float64[Tensor, " windows"]) -> float | None:
+    """Compute the p-value of equal errors by random changes of sign; none for fewer than five windows.
+
+    A difference counts relative to both errors of its window, so that all series have the same weight.
+    """
+    total = ours + theirs
+    differences = ((ours - theirs) / total)[total > 0]
+    if len(differences) < 5:
+        return None
+    signs = torch.randint(0, 2, (_SIGN_CHANGES, len(differences)), generator=torch.Generator().manual_seed(0))
+    changed = ((2 * signs - 1).double() @ differences).abs()
+    as_large = int((changed >= differences.sum().abs() * (1 - 1e-9)).sum())
+    return (as_large + 1) / (_SIGN_CHANGES + 1)

@@ -45,8 +45,9 @@ class LeapTS(Params):
         layout: `long`, `wide`, or `auto`: found from the columns.
         fill: Imputation of gaps and missing values: `interpolate`, `ffill` or a number; by default they are errors.
         duplicates: Which of several rows with the same series and timestamp to keep: `first`, `last`, or `error`.
-        pad_short: Whether to accept series shorter than a window, padded with their first value.
+        pad_short: Whether to accept series shorter than a window; the steps they lack are masked.
         loss: `quantile` learns quantiles, whose median is the point forecast; `huber` a point forecast alone.
+        combine: `auto`: the network and simple forecasts, weighted by their validation errors; `none`: the network.
         support: Values that can occur: `real`, `positive`, `count` or two limits; by default found for each series.
         val_size: Steps at the end of every series held out for validation checks and calibration.
         max_steps: Training steps.

@@ -16,7 +16,7 @@ from leapts.data.validation import require_length
 from leapts.data.windows import MaskedTargets, StridedWindows
 from leapts.errors import ConfigError, TrainingError
 from leapts.files import claimed
-from leapts.forecasting.auto_config import AutoConfig, AutoOption, FitPlan, choose_val_size, plan_fit
+from leapts.forecasting.auto_config import AutoConfig, AutoOption, FitPlan, choose_val_size, plan_fit, typical_length
 from leapts.forecasting.held_out import calibration_of, held_out_part, naive_mae, validation_windows
 from leapts.forecasting.predictor import Predictor, tail_of
 from leapts.model import LeapTSModel, cluster_series
@@ -25,6 +25,7 @@ from leapts.training.checkpoint import Checkpoint
 from leapts.training.distillation import train_with_distillation
 from leapts.training.distributed import Workers, current_workers, require_same
 from leapts.training.early_stopping import TrainingReport
+from leapts.training.linear import LinearStart, combine_with_simple, start_linear_path
 from leapts.training.loop import Progress, train
 
 
@@ -57,39 +58,68 @@ def fit(
     workers = workers or current_workers()
     _require_length(panel, config)
     plan = plan_fit(panel, config)
-    if not config.pad_short:
+    if not config.pad_short or plan.model.n_series is not None:
         steps, held_out = plan.model.input_size, plan.val_size
         purpose = f"one window ({steps} + {config.h} steps{f' and {held_out} held out' if held_out else ''})"
         require_length(panel, steps + config.h + held_out, purpose)
     if workers.size > 1:
         require_same(workers, bytes.fromhex(_fingerprint(panel, plan)))
     predictor = _untrained(panel, plan, config)
-    held_out_panel = held_out_part(panel, plan.val_size, plan.model.input_size)
+    held_out_panel = held_out_part(panel, plan.val_size, plan.model)
     validation = validation_windows(predictor, held_out_panel)
+    training = predictor.sliding_windows(plan.train, partial=True)
+
+    def started(model: LeapTSModel) -> LinearStart | None:
+        return start_linear_path(model, training, validation, plan.seasons) if plan.model.linear_path else None
+
+    def teacher(seed: int) -> LeapTSModel:
+        model = _new_model(plan.model, seed, predictor.clusters)
+        started(model)
+        return model
+
+    start = started(predictor.model)
     try:
         with _checkpoint(checkpoint_dir, panel, plan, workers, resume=resume) as checkpoint:
             report = train_with_distillation(
                 predictor.model,
-                lambda seed: _new_model(plan.model, seed, predictor.clusters),
-                predictor.sliding_windows(plan.train),
+                teacher,
+                training,
                 validation,
                 plan.training,
                 progress=progress,
                 checkpoint=checkpoint,
                 workers=workers,
+                beat_start=plan.model.linear_path,
             )
     except TrainingError as error:
         if on_failure is not None and isinstance(error.report, TrainingReport):
             on_failure(replace(predictor, report=error.report))
         raise
-    return _calibrated(replace(predictor, report=report), validation, held_out_panel)
+    predictor = replace(predictor, report=report)
+    if start is not None:
+        predictor = _with_linear_options(predictor, plan, start, validation if config.combine == "auto" else None)
+    return _calibrated(predictor, validation, held_out_panel)
+
+
+def _with_linear_options(
+    predictor: Predictor, plan: FitPlan, start: LinearStart, validation: StridedWindows | MaskedTargets | None
+) -> Predictor:
+    """Combine the network with simple forecasts if there are validation windows, and say what was chosen."""
+    options = [AutoOption("linear_path", str(start), f"MAE {start.error:.3g} in cross-validation (scaled)")]
+    if validation is not None:
+        found = combine_with_simple(predictor.model, validation, plan.seasons, start)
+        options.append(AutoOption("combine", str(found), found.reason))
+        predictor = replace(predictor, report=replace(predictor.report, combined_mae=found.error))
+    return replace(predictor, auto_config=AutoConfig([*predictor.auto_config, *options]))
 
 
 def _require_length(panel: Panel, config: FitConfig) -> None:
     require_length(panel, config.h + 2, f"a horizon of {config.h} and a look-back")
     if config.val_size:
-        least = config.val_size + (1 if config.pad_short else config.h + 1)
-        require_length(panel, least, f"val_size={config.val_size} and a training part", "hold out less")
+        some = panel if not config.pad_short else panel.select([panel.series[int(panel.lengths.argmax())]])
+        require_length(
+            some, config.val_size + config.h + 1, f"val_size={config.val_size} and a training part", "hold out less"
+        )
 
 
 @contextmanager
@@ -120,12 +150,12 @@ def update(
     first = predictor.training
     steps = max(1, first.max_steps // 5) if max_steps is None else max_steps
     checks = min(first.val_check_steps, max(steps, 1))
-    config = TrainingConfig(**{**first.model_dump(), "max_steps": steps, "val_check_steps": checks})
+    config = TrainingConfig(**{**first.model_dump(), "max_steps": steps, "max_rounds": 1, "val_check_steps": checks})
     model = _new_model(predictor.config, 0, predictor.clusters)
     model.load_state_dict(predictor.model.state_dict())
     input_size = predictor.config.input_size
     held_out = _val_size_of_update(predictor, panel, val_size)
-    train_panel = panel.head(-held_out.value) if held_out.value else panel
+    train_panel = panel.without_end(held_out.value, keep=predictor.config.h + 1) if held_out.value else panel
     known = predictor.scaling(train_panel)[0]
     # A series that was constant in the first fit has no scale yet.
     scaler = known.where_constant(Scaler.fit(train_panel)) if bool(known.constant.any()) else known
@@ -138,9 +168,16 @@ def update(
         tail=tail_of(panel, input_size),
         auto_config=AutoConfig([*options, *([held_out] if held_out.value != val_size else [])]),
     )
-    held_out_panel = held_out_part(panel, held_out.value, input_size)
+    held_out_panel = held_out_part(panel, held_out.value, predictor.config)
     validation = validation_windows(updated, held_out_panel)
-    report = train(model, updated.sliding_windows(train_panel), validation, config, progress=progress, beat_start=True)
+    report = train(
+        model,
+        updated.sliding_windows(train_panel, partial=True),
+        validation,
+        config,
+        progress=progress,
+        beat_start=True,
+    )
     updated = replace(updated, report=report)
     if validation is not None:
         return _calibrated(updated, validation, held_out_panel)
@@ -153,16 +190,18 @@ def update(
 
 def _val_size_of_update(predictor: Predictor, panel: Panel, given: int | None) -> AutoOption:
     """Choose the steps an update holds out: as many as a fit would, fewer where the shortest series is too short."""
-    shortest, h = int(panel.lengths.min()), predictor.config.h
+    h = predictor.config.h
+    length, which = typical_length(panel, pad_short=predictor.pad_short)
     try:
         require_val_size(given, h)
     except ValueError as error:
         raise ConfigError(str(error)) from None
-    wanted, reason = choose_val_size(shortest, h) if given is None else (given, "as given")
-    room = shortest - h - (1 if predictor.pad_short else predictor.config.input_size)
+    auto = choose_val_size(panel, h, pad_short=predictor.pad_short)
+    wanted, reason = auto if given is None else (given, "as given")
+    room = length - h - (1 if predictor.pad_short else predictor.config.input_size)
     if wanted <= room:
         return AutoOption("val_size", wanted, reason)
-    reason = f"the shortest series has {shortest} values: too few to hold out {wanted}"
+    reason = f"the {which} series has {length} values: too few to hold out {wanted}"
     return AutoOption("val_size", room if room >= h else 0, reason)
 
 

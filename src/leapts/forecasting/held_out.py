@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from leapts.config import ModelConfig
 from leapts.data.frequency import seasonal_period
 from leapts.data.panel import Panel
 from leapts.data.windows import MaskedTargets, StridedWindows
@@ -20,9 +21,13 @@ _MAX_CALIBRATION_ROWS = 20_000
 _MAX_CALIBRATION_NUMBERS = 2**26  # rows x steps x quantiles: 256 MiB
 
 
-def held_out_part(panel: Panel, val_size: int, input_size: int) -> Panel | None:
-    """The held-out end of every series with the look-back before it; imputed values there see no later value."""
-    return panel.tail(val_size + input_size).without_lookahead() if val_size else None
+def held_out_part(panel: Panel, val_size: int, config: ModelConfig) -> Panel | None:
+    """The held-out end of the series with the look-back before it; imputed values there see no later value.
+
+    Series that are too short to hold out as much are trained on as a whole.
+    """
+    long_enough = panel.at_least(val_size + config.h + 1) if val_size else None
+    return None if long_enough is None else long_enough.tail(val_size + config.input_size).without_lookahead()
 
 
 def validation_windows(predictor: Predictor, panel: Panel | None) -> StridedWindows | MaskedTargets | None:
@@ -124,7 +129,7 @@ def naive_mae(windows: StridedWindows | MaskedTargets | None, panel: Panel) -> f
         period = season if season <= lookback else 1
         steps = lookback - period + torch.arange(h) % period
         error = (batch.history.index_select(-1, steps) - batch.target).abs()
-        known = ~batch.target.isnan()
+        known = ~error.isnan()
         total += float(error[known].sum(dtype=torch.float64))
         number += int(known.sum())
     return total / number if number else None

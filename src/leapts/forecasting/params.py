@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from leapts.config import (
+    Combine,
     Duplicates,
     Fill,
     FitConfig,
@@ -30,7 +31,7 @@ R = TypeVar("R")
 
 _READ_OPTIONS = ("id_col", "time_col", "target_col", "layout", "freq", "fill", "duplicates")
 _TRAINING_OPTIONS = ("max_steps", "batch_size", "learning_rate", "random_seed")
-_FIT_OPTIONS = ("h", "input_size", "val_size", "pad_short", "loss", "support", "alias")
+_FIT_OPTIONS = ("h", "input_size", "val_size", "pad_short", "combine", "loss", "support", "alias")
 
 # Names people type, by the name they have here.
 _SYNONYMS = {
@@ -100,9 +101,10 @@ class Params:
         layout: Layout = "auto",
         fill: Fill | None = None,
         duplicates: Duplicates = "error",
-        pad_short: bool = False,
+        pad_short: bool = True,
         loss: Loss = "quantile",
         support: SupportName | tuple[float, float] = "auto",
+        combine: Combine = "auto",
         val_size: int | None = None,
         max_steps: int | None = None,
         batch_size: int | None = None,
@@ -124,6 +126,7 @@ class Params:
         self.pad_short = pad_short
         self.loss = loss
         self.support = support
+        self.combine = combine
         self.val_size = val_size
         self.max_steps = max_steps
         self.batch_size = batch_size

@@ -108,7 +108,8 @@ class Predictor:
             history = values.view((1, len(panel), steps) if self.is_multivariate else (len(panel), 1, steps))
             batch = WindowBatch(history, history[..., :0])
         else:
-            short = Windows(values, tail.offsets, steps, 0, pad_short=True)
+            min_history = steps if self.config.mask else None
+            short = Windows(values, tail.offsets, steps, 0, pad_short=True, min_history=min_history)
             batch = short.gather(torch.arange(len(panel)))
         support = self.support_of(tail)
         return ForecastWindows(
@@ -174,13 +175,18 @@ class Predictor:
             ScheduleTrace.joined(traces) if traces else None,
         )
 
-    def sliding_windows(self, panel: Panel) -> Windows | AlignedWindows:
-        """All windows of a panel with their targets, scaled, for training, validation and calibration."""
+    def sliding_windows(self, panel: Panel, *, partial: bool = False) -> Windows | AlignedWindows:
+        """All windows of a panel with their targets, scaled, for training, validation and calibration.
+
+        With a mask, and if `partial`, windows with a horizon of history count too; the rest of it is unknown.
+        """
         scaler = self.scaling(panel)[0]
         values = _scaled(scaler.from_own_means(panel) if self.config.normalization != "none" else scaler, panel)
         if self.is_multivariate:
             return AlignedWindows(values.view(len(panel), -1), self.config.input_size, self.config.h)
-        return Windows(values, panel.offsets, self.config.input_size, self.config.h, pad_short=self.pad_short)
+        steps, h = self.config.input_size, self.config.h
+        min_history = None if not self.config.mask else min(h, steps) if partial else steps
+        return Windows(values, panel.offsets, steps, h, pad_short=self.pad_short, min_history=min_history)
 
     def scaling(self, panel: Panel) -> tuple[Scaler, Int64[Tensor, " series"]]:
         """Scaling, and group in the calibration, of each series of a panel.

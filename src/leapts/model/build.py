@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import nn
@@ -11,9 +12,9 @@ from leapts.config import ModelConfig
 from leapts.errors import ConfigError
 from leapts.messages import quoted
 from leapts.model import schedulers
-from leapts.model.encoder import Encoder, MlpMixer, PooledMixer, SeriesEmbedding
+from leapts.model.encoder import Encoder, LinearPath, LookbackPooling, MlpMixer, PooledMixer, SeriesEmbedding
 from leapts.model.network import CoarseOnly, GatedFusion, LeapTSModel, WindowShape
-from leapts.model.normalization import by_last_value, by_mean, shifted, unnormalized
+from leapts.model.normalization import by_last_value, by_mean, masked, shifted, unnormalized
 from leapts.model.outputs import PlainOutputs, QuantileOutputs
 from leapts.model.rollout import Rollout
 from leapts.model.schedulers import ScaleGrid
@@ -54,23 +55,28 @@ def build_model(
     """
     checked, series = _check_clusters(config, clusters), config.n_series or 0
     outputs = QuantileOutputs(config.quantiles) if config.quantiles else PlainOutputs(outputs_per_step)
+    pooling = LookbackPooling(config.input_size) if config.lookback_pooling else None
     # Torch's default generator is global: no other thread may draw from it in between.
     with _INITIALIZATION, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return LeapTSModel(
             WindowShape(config.input_size, config.h, config.n_series),
             hidden=config.hidden_size,
-            normalization=_NORMALIZATIONS[config.normalization],
+            normalization=partial(masked, kind=config.normalization)
+            if config.mask
+            else _NORMALIZATIONS[config.normalization],
             encoder=Encoder(
-                lookback=config.input_size,
+                inputs=(pooling.outputs if pooling else config.input_size) * (2 if config.mask else 1),
                 hidden=config.hidden_size,
                 layers=config.encoder_layers,
+                pooling=pooling or nn.Identity(),
                 identity=SeriesEmbedding(series, config.hidden_size) if config.series_embedding else nn.Identity(),
                 mixer=_mixer(config),
             ),
             fusion=_fusion(config, outputs.written_per_step),
             outputs=outputs,
             clusters=checked,
+            linear=LinearPath(config.input_size, config.h, outputs.written_per_step) if config.linear_path else None,
         )
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from leapts.errors import ShapeError
-from leapts.model.encoder import Encoder
+from leapts.model.encoder import Encoder, LinearPath
 from leapts.model.inference import inference_copy
 from leapts.model.normalization import Normalization, Units
 from leapts.model.outputs import PlainOutputs, QuantileOutputs
@@ -128,6 +128,7 @@ class LeapTSModel(nn.Module):
         fusion: GatedFusion | CoarseOnly,
         outputs: PlainOutputs | QuantileOutputs,
         clusters: tuple[int, ...] | None = None,
+        linear: LinearPath | None = None,
     ) -> None:
         super().__init__()
         self.shape = shape
@@ -138,6 +139,7 @@ class LeapTSModel(nn.Module):
         self.head = nn.Linear(hidden, sum(self.parts))
         self.fusion = fusion
         self.outputs = outputs
+        self.linear = linear
         self.layout = _ClusterLayout(clusters)
 
     @property
@@ -189,8 +191,10 @@ class LeapTSModel(nn.Module):
         def by_window(rows: Tensor) -> Tensor:
             return self.layout.unsort(rows.unflatten(0, (n_series, batch))).transpose(0, 1)
 
-        outputs = self.outputs
-        written = fused.values
+        outputs, written = self.outputs, fused.values
+        if self.linear is not None:
+            known = self.layout.sort(window.values[..., : self.shape.lookback]).flatten(0, 1)
+            coarse, written = self.linear(coarse, known), self.linear(written, known)
         values = by_window(outputs(written, features, units) if options.quantiles else outputs.point(written, units))
         if options.record == "nothing":
             return Forecast(values, None, None)

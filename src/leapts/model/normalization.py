@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from leapts.config import NormalizationName
+
 # A constant window normalizes to zero instead of NaN. In units of the standardized series, which the network is fed.
 _MIN_STANDARD_DEVIATION = 3e-3
 
@@ -27,7 +29,7 @@ class Units(NamedTuple):
 class NormalizedWindow(NamedTuple):
     """A normalized window, with the units that restore it."""
 
-    values: Float[Tensor, "*rows lookback"]
+    values: Float[Tensor, "*rows inputs"]  # the look-back; then its mask, if steps may be unknown
     units: Units
 
 
@@ -59,6 +61,24 @@ def unnormalized(history: History) -> NormalizedWindow:
     """Keep the window unchanged, for bounded series whose absolute level matters."""
     first = history[..., :1]
     return NormalizedWindow(history, Units(torch.zeros_like(first), torch.ones_like(first)))
+
+
+def masked(history: History, kind: NormalizationName) -> NormalizedWindow:
+    """Normalize by the known steps alone: NaN becomes zero, and the mask of known steps follows the values."""
+    known = ~history.isnan()
+    mask, values = known.to(history.dtype), history.nan_to_num(0.0)
+    count = mask.sum(-1, keepdim=True).clamp(min=1)
+    mean = values.sum(-1, keepdim=True) / count
+    scale, center = torch.ones_like(mean), torch.zeros_like(mean)
+    if kind == "mean":
+        center = mean
+    elif kind != "none":
+        steps = torch.arange(1, history.shape[-1] + 1, device=history.device)
+        center = values.gather(-1, (mask * steps).argmax(-1, keepdim=True))  # the last known value
+    if kind in ("mean", "last"):
+        norm = torch.linalg.vector_norm((values - mean) * mask, dim=-1, keepdim=True)
+        scale = torch.clamp(norm * count**-0.5, min=_MIN_STANDARD_DEVIATION)
+    return NormalizedWindow(torch.cat([(values - center) / scale * mask, mask], -1), Units(center, scale))
 
 
 def _standard_deviation(centered: History) -> Float[Tensor, "*rows 1"]:

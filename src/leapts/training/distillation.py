@@ -36,6 +36,7 @@ def train_with_distillation(
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
     workers: Workers | None = None,
+    beat_start: bool = False,
 ) -> TrainingReport:
     """Train the teachers that the options ask for, then the model as their student; without teachers, like `train`.
 
@@ -48,7 +49,7 @@ def train_with_distillation(
         TrainingError: When a loss is no longer finite; the model then has the last kept weights of the diverging one.
         WorkerLostError: When another process ended.
     """
-    fit = partial(train, validation=validation, workers=workers)
+    fit = partial(train, validation=validation, workers=workers, beat_start=beat_start)
     total = config.max_steps * (config.distill_from + STUDENT_LENGTH if config.distill_from else 1)
     teachers: list[LeapTSModel] = []
     for number, teacher_config in enumerate(teacher_configs(config), 1):

@@ -1,7 +1,7 @@
-"""Early stopping: keep the best weights, and stop after `patience` validation checks without improvement."""
+"""Early stopping: keep the best weights, stop after `patience` validation checks without improvement, or go on."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -16,9 +16,11 @@ class TrainingReport:
     best_step: int = 0
     best_validation: float | None = None
     stopped_early: bool = False
+    still_improving: bool = False  # the best validation check was among the last ones
     losses: list[tuple[int, float]] = field(default_factory=list)  # step, mean loss since the previous check
     validations: list[tuple[int, float]] = field(default_factory=list)  # step, mean absolute error
     best_loss: float | None = None  # the error that chose the weights; of quantiles, their pinball loss
+    combined_mae: float | None = None  # of the combination with simple forecasts on the same validation windows
     naive_mae: float | None = None  # of the seasonal naive forecast on the same validation windows
 
     @property
@@ -27,7 +29,9 @@ class TrainingReport:
         if self.best_validation is None:
             return ""
         naive = "" if self.naive_mae is None else f", seasonal naive {self.naive_mae:.3g}"
-        return f"validation MAE {self.best_validation:.3g} (scaled){naive}"
+        best = self.best_validation if self.combined_mae is None else self.combined_mae
+        more = "; still improving at the last step, so more steps may help" if self.still_improving else ""
+        return f"validation MAE {best:.3g} (scaled){naive}{more}"
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TrainingReport":
@@ -40,6 +44,28 @@ class TrainingReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain values."""
         return asdict(self)
+
+
+class Rounds(NamedTuple):
+    """Rounds of training steps; another one follows while the end of a round still improves the validation error."""
+
+    steps: int
+    limit: int
+
+    def are_done(self, report: TrainingReport) -> bool:
+        """Whether training ends at this step."""
+        number, place = divmod(report.steps, self.steps)
+        return report.stopped_early or (
+            place == 0 and number > 0 and (number == self.limit or not self.has_improved(report))
+        )
+
+    def has_improved(self, report: TrainingReport) -> bool:
+        """Whether the best validation check is in the last quarter of a round."""
+        return report.best_loss is not None and 0 < report.steps - self.steps / 4 < report.best_step
+
+    def end(self, step: int) -> int:
+        """Return the last step of the round of a step."""
+        return -(-step // self.steps) * self.steps
 
 
 @dataclass

@@ -20,7 +20,7 @@ from leapts.model import LeapTSModel
 from leapts.model.schedulers import NoiseSource, SharedNoise
 from leapts.training.checkpoint import Checkpoint
 from leapts.training.distributed import SingleProcess, Workers
-from leapts.training.early_stopping import TrainingReport, TrainingState
+from leapts.training.early_stopping import Rounds, TrainingReport, TrainingState
 from leapts.training.losses import huber_loss, pinball_errors, pinball_loss
 
 # Rows per validation batch: enough to use the processor fully, few enough to save memory.
@@ -83,7 +83,8 @@ def train(
     if beat_start and validation is not None and report.steps == 0:
         report.best_validation, report.best_loss = validation_errors(model, validation, workers)
     order = _WindowOrder(len(training), config)
-    while report.steps < config.max_steps and not report.stopped_early:
+    rounds = Rounds(config.max_steps, 1 if validation is None else config.max_rounds)
+    while not rounds.are_done(report):
         share = _BatchShare(order.batch(report.steps), workers)
         batch = training.gather(share.index)
         loss = _take_step(model, optimizer, batch, config, report.steps, share)
@@ -92,18 +93,19 @@ def train(
         report.steps += 1
         state.losses_since_check.append(loss)
         score = loss_of_check = None
-        if report.steps % config.val_check_steps == 0 or report.steps == config.max_steps:
+        if report.steps % config.val_check_steps == 0 or report.steps % config.max_steps == 0:
             if not _forecast_is_finite(model, batch, workers):
                 raise _diverged(model, state, config, f"the forecasts became NaN or infinite by step {report.steps}")
             if validation is not None:
                 score, loss_of_check = validation_errors(model, validation, workers)
                 if not math.isfinite(loss_of_check):
                     raise _diverged(model, state, config, f"the validation error became {score} at step {report.steps}")
-            state.record_check(model, score, loss_of_check, config.patience)
+            state.record_check(model, score, loss_of_check, config.patience if report.steps <= config.max_steps else 0)
             if checkpoint is not None and workers.rank == 0:
                 checkpoint.save(model, optimizer, state)
         if progress is not None:
-            progress(TrainingStep(report.steps, config.max_steps, loss, score, report.best_validation))
+            progress(TrainingStep(report.steps, rounds.end(report.steps), loss, score, report.best_validation))
+    report.still_improving = rounds.has_improved(report) and not report.stopped_early
     model.load_state_dict(state.kept)
     return report
 
@@ -187,7 +189,8 @@ def _take_step(
 ) -> float:
     """Take one training step and return its loss; if that is not finite, the weights stay unchanged."""
     for group in optimizer.param_groups:
-        group["lr"] = config.learning_rate * _cosine_decay(step / config.max_steps)
+        number, place = divmod(step, config.max_steps)
+        group["lr"] = config.learning_rate * 0.5**number * _cosine_decay(place / config.max_steps)
     noise = share.noise(Generator().manual_seed(seed_for(config.random_seed, "exploration", step)))
     optimizer.zero_grad()
     forecast = model(batch.history, noise)

@@ -1,0 +1,210 @@
+"""The linear path before and after training: a start by ridge regression, and a combination with simple forecasts.
+
+Naive, seasonal naive, drift and mean of the look-back are linear maps of the look-back. Ridge regression is shrunk to
+the best of them; after training, their weighted mean with the network is again a linear path beside the network.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float64
+from torch import Tensor, nn
+
+from leapts.model import LeapTSModel
+from leapts.training.loop import WindowSource
+
+NETWORK = "network"
+_MAX_ROWS = 20_000
+_MAX_PRODUCTS = 5_000_000_000  # rows x look-back x horizon
+_FOLDS = 4
+_PENALTIES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, torch.inf)  # relative to the mean variance of a step of the look-back
+_PICKS = 4  # members beside the network in a combination; one may be picked several times
+_MIN_GAIN = 0.03  # of the validation error by each of them: less may be chance
+_MAX_LOSS = 0.05  # of a combination to the best simple forecast
+
+Weights = Float64[Tensor, "horizon lookback"]
+
+
+class LinearStart(NamedTuple):
+    """How the linear path starts."""
+
+    simple: str  # the simple forecast that it is shrunk to
+    penalty: float  # infinite: that forecast itself
+    error: float  # mean absolute error in cross-validation, scaled
+    weights: Weights
+
+    def __str__(self) -> str:
+        return self.simple if self.penalty == torch.inf else f"ridge regression towards {self.simple}"
+
+
+class Combination(NamedTuple):
+    """The weights of network and simple forecasts, and mean absolute errors on the validation windows, scaled."""
+
+    weights: Mapping[str, float]
+    error: float
+    errors: Mapping[str, float]  # of each candidate
+
+    def __str__(self) -> str:
+        return ", ".join(f"{weight:.0%} {name}" for name, weight in self.weights.items())
+
+    @property
+    def reason(self) -> str:
+        """Compare the errors."""
+        best = min(set(self.errors) - {NETWORK}, key=self.errors.__getitem__)
+        return (
+            f"validation MAE {self.error:.3g}; of the network alone {self.errors[NETWORK]:.3g}, "
+            f"of {best} {self.errors[best]:.3g} (scaled)"
+        )
+
+
+class _Rows(NamedTuple):
+    """Look-backs and targets, each minus the center of its window."""
+
+    inputs: Float64[Tensor, "rows lookback"]
+    targets: Float64[Tensor, "rows horizon"]
+
+    def error(self, weights: Weights) -> Float64[Tensor, ""]:
+        return (self.inputs @ weights.T - self.targets).abs().nanmean()
+
+
+def simple_forecasts(lookback: int, horizon: int, seasons: Sequence[int]) -> dict[str, Weights]:
+    """Express naive, seasonal naive, drift and mean of the look-back as linear maps of the look-back."""
+    steps = torch.arange(horizon)
+
+    def repeat(season: int, count: int = 1) -> Weights:
+        """Mean of the last `count` seasons."""
+        weights = torch.zeros(horizon, lookback, dtype=torch.float64)
+        for back in range(1, count + 1):
+            weights[steps, lookback - back * season + steps % season] += 1 / count
+        return weights
+
+    found = {"naive": repeat(1), "historic mean": repeat(1, lookback)}
+    for season in seasons:
+        if 1 < season <= lookback:
+            found[f"seasonal naive ({season})"] = repeat(season)
+            if lookback >= 2 * season:
+                found[f"seasonal mean ({season})"] = repeat(season, lookback // season)
+    if lookback > 1:
+        slope = torch.zeros(lookback, dtype=torch.float64)
+        slope[0], slope[-1] = -1 / (lookback - 1), 1 / (lookback - 1)
+        found["drift"] = found["naive"] + (steps + 1)[:, None] * slope
+    return found
+
+
+@torch.no_grad()
+def start_linear_path(
+    model: LeapTSModel, training: WindowSource, validation: WindowSource | None, seasons: Sequence[int]
+) -> LinearStart:
+    """Start the linear path at ridge regression, and the rest of the point forecast at zero.
+
+    The penalty, and the simple forecast that it is shrunk to, have the lowest error in cross-validation over blocks of
+    training windows and on the validation windows.
+    """
+    assert model.linear is not None
+    rows = _rows(model, training)
+    checked = [] if validation is None else [_rows(model, validation)]
+    simple = simple_forecasts(model.shape.lookback, model.shape.horizon, seasons)
+    errors = {name: float(sum(some.error(one) for some in [rows, *checked])) for name, one in simple.items()}
+    name = min(errors, key=errors.__getitem__)
+    fits = list(_ridge(rows, simple[name]))
+    folds = [*_fold_errors(rows, simple[name]), *(torch.stack([some.error(one) for one in fits]) for some in checked)]
+    error = torch.stack([*folds, *folds[_FOLDS:] * (_FOLDS - 1)]).mean(0)  # both parts have the same weight
+    best = int(error.argmin())
+    model.linear.map.weight.copy_(fits[best])
+    per_step = model.linear.outputs_per_step
+    written = slice(0, model.parts[0], per_step)
+    layers = [(model.head.weight[written], model.head.bias[written])]
+    if (rollout := getattr(model.fusion, "rollout", None)) is not None:
+        heads = rollout.heads.heads
+        layers.append((heads.weight[:, ::per_step], heads.bias[:, ::per_step]))
+    for parameter in (parameter for layer in layers for parameter in layer):
+        nn.init.zeros_(parameter)
+    return LinearStart(name, _PENALTIES[best], float(error[best]), fits[best])
+
+
+@torch.no_grad()
+def combine_with_simple(
+    model: LeapTSModel, validation: WindowSource, seasons: Sequence[int], start: LinearStart
+) -> Combination:
+    """Replace the point forecast by its mean with simple forecasts that lower the validation error.
+
+    Members are picked one by one, each time the one that lowers the error of the mean the most, if by 3 % or more.
+    Where the best simple forecast alone has an error that is 5 % lower, it replaces them all.
+    """
+    assert model.linear is not None
+    rows = _rows(model, validation)
+    simple = simple_forecasts(model.shape.lookback, model.shape.horizon, seasons)
+    simple.setdefault(str(start), start.weights)
+    forecasts = {NETWORK: _network_forecasts(model, validation)}
+    forecasts |= {name: rows.inputs @ weights.T for name, weights in simple.items()}
+
+    def error(members: Sequence[str]) -> float:
+        mean = torch.stack([forecasts[name] for name in members]).mean(0)
+        return float((mean - rows.targets).abs().nanmean())
+
+    errors = {name: error([name]) for name in forecasts}
+    members = [NETWORK]
+    for _ in range(_PICKS):
+        picked = min(forecasts, key=lambda name: error([*members, name]))
+        if error([*members, picked]) > (1 - _MIN_GAIN) * error(members):
+            break
+        members.append(picked)
+    best = min(set(errors) - {NETWORK}, key=errors.__getitem__)
+    if (1 + _MAX_LOSS) * errors[best] < error(members):
+        members = [best]
+    weights = {name: members.count(name) / len(members) for name in dict.fromkeys(members)}
+    share = weights.get(NETWORK, 0.0)
+    combined = sum((weights[name] * simple[name] for name in weights if name != NETWORK), torch.zeros(()))
+    model.linear.map.weight.mul_(share).add_(combined.to(model.linear.map.weight.dtype))
+    model.linear.share.mul_(share)
+    return Combination(weights, error(members), errors)
+
+
+def _batches(model: LeapTSModel, windows: WindowSource) -> Iterator[tuple[Tensor, Tensor]]:
+    """Histories and targets of a sample of windows."""
+    max_rows = min(_MAX_ROWS, _MAX_PRODUCTS // (model.shape.lookback * model.shape.horizon) + 1)
+    variates = windows.gather(torch.zeros(1, dtype=torch.int64)).history.shape[1]
+    step = max(1, -(-len(windows) * variates // max_rows))
+    for index in torch.arange(0, len(windows), step).split(max(1, 4096 // variates)):
+        batch = windows.gather(index)
+        yield batch.history, batch.target
+
+
+def _rows(model: LeapTSModel, windows: WindowSource) -> _Rows:
+    inputs, targets = [], []
+    for history, target in _batches(model, windows):
+        values, units = model.normalization(history)
+        inputs.append((values[..., : model.shape.lookback] * units.scale).flatten(0, 1))
+        targets.append((target - units.center).flatten(0, 1))
+    return _Rows(torch.cat(inputs).double(), torch.cat(targets).double())
+
+
+def _network_forecasts(model: LeapTSModel, windows: WindowSource) -> Float64[Tensor, "rows horizon"]:
+    found = [
+        (model.forecast(history).values - model.normalization(history).units.center).flatten(0, 1)
+        for history, _ in _batches(model, windows)
+    ]
+    return torch.cat(found).double()
+
+
+def _fold_errors(rows: _Rows, prior: Weights) -> Iterator[Float64[Tensor, " penalties"]]:
+    """Compute the error of each penalty on each block of rows, fitted without it."""
+    for block in torch.arange(len(rows.inputs)).tensor_split(_FOLDS):
+        rest = torch.ones(len(rows.inputs), dtype=torch.bool)
+        rest[block] = False
+        held, fitted = (_Rows(rows.inputs[part], rows.targets[part]) for part in (~rest, rest))
+        yield torch.stack([held.error(one) for one in _ridge(fitted, prior)]).nan_to_num(0)
+
+
+def _ridge(rows: _Rows, prior: Weights) -> Iterator[Weights]:
+    """Fit a linear map by ridge regression for each penalty, shrunk to a prior; large errors count less."""
+    rest = (rows.targets - rows.inputs @ prior.T).nan_to_num(0)
+    size = rest.abs().mean(1, keepdim=True)
+    weight = size.clamp(min=float(size.median()) + 1e-9).rsqrt() if len(size) else size
+    inputs, rest = rows.inputs * weight, rest * weight
+    values, vectors = torch.linalg.eigh(inputs.T @ inputs)
+    projected, unit = vectors.T @ (inputs.T @ rest), float(values.mean())
+    for penalty in _PENALTIES:
+        strength = values.clamp(min=0) + penalty * (unit + 1e-12)
+        yield prior + (vectors @ (projected / strength[:, None])).T
