@@ -19,7 +19,7 @@ from leapts_pretrain.generators import GENERATORS, generate
 from leapts_pretrain.memory import keep_freed_memory
 from leapts_pretrain.picture import draw
 from leapts_pretrain.sampler import Sampler
-from leapts_pretrain.training import PretrainOptions, pretrain
+from leapts_pretrain.training import PretrainOptions, export, pretrain
 
 
 def measure_generators(series: int = 8192, length: int = 1024) -> None:
@@ -60,6 +60,10 @@ def main() -> None:
     training.add_argument("folder", type=Path, help="folder of the state and the log")
     training.add_argument("--bank", type=Path, required=True)
     training.add_argument("--steps", type=int, required=True, help="steps in all")
+    exporting = commands.add_parser("export", help="write the weights of a run in half precision")
+    exporting.add_argument("folder", type=Path)
+    exporting.add_argument("--bank", type=Path, required=True)
+    exporting.add_argument("--out", type=Path, required=True)
     commands.add_parser("picture", help="draw examples of every generator").add_argument("path", type=Path)
     options = parser.parse_args()
     keep_freed_memory()
@@ -74,6 +78,8 @@ def main() -> None:
     if options.command == "train":
         torch.set_num_threads(1)
         pretrain(options.folder, Sampler(Bank.open(options.bank)), PretrainOptions(), steps=options.steps)
+    if options.command == "export":
+        export(options.folder, PretrainOptions(), options.bank, options.out)
     if options.command == "picture":
         draw(options.path)
 

@@ -124,6 +124,17 @@ def pretrain(folder: Path, sampler: Sampler, options: PretrainOptions, *, steps:
     return run
 
 
+def export(folder: Path, options: PretrainOptions, bank: Path, path: Path) -> None:
+    """Write the mean of the weights in half precision, with a record of what they were trained on."""
+    run = Run.fresh(options)
+    run.restore(folder, options)
+    sets = json.loads((bank / "manifest.json").read_text())["sets"]
+    last = json.loads((folder / LOG).read_text().splitlines()[-1])
+    record = {**last, "seed": options.seed, "sets": sorted({one["name"] for one in sets})}
+    weights = {name: value.half().contiguous() for name, value in run.mean.state_dict().items()}
+    write_file(path, save(weights, metadata={"record": json.dumps(record)}))
+
+
 def take_step(run: Run, sampler: Sampler, options: PretrainOptions) -> float:
     """Take one step of training, and return its loss."""
     rng = np.random.default_rng((options.seed, run.step, 1))

@@ -1,6 +1,5 @@
 """`LeapTS`: the estimator that users fit, forecast with, save and load."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal, Self, overload
 
 from leapts.data.panel import Panel
-from leapts.data.validation import read_panel
 from leapts.errors import ConfigError, ModelFileError, NotFittedError
 from leapts.forecasting.auto_config import AutoConfig
 from leapts.forecasting.cross_validation import Backtest, coverage_reached
@@ -20,7 +18,7 @@ from leapts.forecasting.params import Params, suggest_names, whole_number
 from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.progress import progress_bar
 from leapts.forecasting.trace_frame import Trace
-from leapts.messages import counted, listed
+from leapts.messages import counted
 from leapts.training.distributed import Workers
 from leapts.training.early_stopping import TrainingReport
 from leapts.training.loop import Progress
@@ -59,6 +57,18 @@ class LeapTS(Params):
         alias: Name of the column of forecasts.
     """
 
+    @staticmethod
+    def pretrained(h: int, **options: Any) -> "LeapTS":
+        """Make a model that forecasts without training: `LeapTS.pretrained(h=24).predict(df)`.
+
+        Args:
+            h: Horizon, up to 1,000 steps.
+            options: Options of reading, `support` and `alias`, as for `LeapTS`.
+        """
+        from leapts.forecasting.zero_shot import ZeroShotLeapTS
+
+        return ZeroShotLeapTS(h, **options)
+
     @suggest_names
     def fit(
         self,
@@ -89,9 +99,8 @@ class LeapTS(Params):
             raise ConfigError("resume=True needs checkpoint_dir: the folder of the interrupted fit")
         panel = self._input(df)
         with progress_bar(progress) as shown:
-            self._predictor = fit(
+            self._predictor = self._train(
                 panel,
-                self.fit_config(),
                 progress=shown,
                 checkpoint_dir=checkpoint_dir,
                 resume=resume,
@@ -220,7 +229,7 @@ class LeapTS(Params):
         with progress_bar(progress) as shown:
 
             def fit_known(known: Panel) -> Predictor:
-                predictor = fit(known, config, progress=shown)
+                predictor = self._train(known, progress=shown)
                 if on_fit is not None:
                     copy = LeapTS(**self.get_params())
                     copy._keep(predictor)
@@ -335,17 +344,5 @@ class LeapTS(Params):
     def _keep(self, predictor: Predictor) -> None:
         self._predictor = predictor
 
-    def _panel(self, df: Any, freq: str | int | None) -> Panel:
-        if isinstance(df, Panel):
-            return df
-        panel = read_panel(df, self.read_options(freq))
-        if self.alias == panel.style.time_col:  # which may have been found by another name than `time_col`
-            raise ConfigError(f"alias={self.alias!r} is the name of another column; choose another")
-        return panel
-
-    def _input(self, df: Any, freq: str | int | None = None) -> Panel:
-        """Read the data a method was called with, and warn about columns that are not used."""
-        panel = self._panel(df, freq)
-        if panel is not df and panel.unused:
-            warnings.warn(f"columns not used: {listed(panel.unused)}", UserWarning, stacklevel=4)
-        return panel
+    def _train(self, panel: Panel, **options: Any) -> Predictor:
+        return fit(panel, self.fit_config(), **options)

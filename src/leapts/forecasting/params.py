@@ -22,9 +22,11 @@ from leapts.config import (
     SupportName,
     TrainingConfig,
 )
+from leapts.data.panel import Panel
+from leapts.data.validation import read_panel
 from leapts.errors import ConfigError
 from leapts.forecasting.trace_frame import CUTOFF
-from leapts.messages import nearest
+from leapts.messages import listed, nearest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -194,6 +196,21 @@ class Params:
         params |= {name: given_options(name, params[name]) or None for name in ("model", "training")}
         plain: dict[str, Any] = to_jsonable_python(params, fallback=lambda number: number.item())
         return plain
+
+    def _panel(self, df: Any, freq: str | int | None) -> Panel:
+        if isinstance(df, Panel):
+            return df
+        panel = read_panel(df, self.read_options(freq))
+        if self.alias == panel.style.time_col:  # which may have been found by another name than `time_col`
+            raise ConfigError(f"alias={self.alias!r} is the name of another column; choose another")
+        return panel
+
+    def _input(self, df: Any, freq: str | int | None = None) -> Panel:
+        """Read the data a method was called with, and warn about columns that are not used."""
+        panel = self._panel(df, freq)
+        if panel is not df and panel.unused:
+            warnings.warn(f"columns not used: {listed(panel.unused)}", UserWarning, stacklevel=4)
+        return panel
 
 
 def given_options(name: str, options: Mapping[str, Any] | BaseModel | None) -> dict[str, Any]:
