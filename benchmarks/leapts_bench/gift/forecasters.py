@@ -73,6 +73,20 @@ class LeapTSDefaults:
         return np.stack([arrays[name][1:] for name in range(len(task.series))])
 
 
+class LeapTSZero:
+    """LeapTS-Zero: the pretrained network, without any training on the task."""
+
+    parameters = 0
+
+    def forecasts(self, task: Task) -> Iterator[Quantiles]:
+        """Forecast each window at once."""
+        options = required_options(task.past(0).lengths.tolist())
+        model = LeapTS.pretrained(task.horizon, freq=task.freq, **options)
+        for number in range(task.count):
+            yield LeapTSDefaults._quantiles(model, task.frame(task.past(number)), task)
+            self.parameters = sum(weights.numel() for weights in model.predictor_.model.parameters())
+
+
 class Flair:
     """FLAIR (`pip install flaircast`): its sample paths, as in its own GIFT-Eval submission."""
 

@@ -8,17 +8,19 @@ from typing import Any, Literal
 
 from leapts.datasets.loading import data_folder
 from leapts_bench.gift import fev_bench, gift_eval
-from leapts_bench.gift.forecasters import Flair, Forecaster, LeapTSDefaults, SeasonalNaive
+from leapts_bench.gift.forecasters import Flair, Forecaster, LeapTSDefaults, LeapTSZero, SeasonalNaive
 from leapts_bench.gift.scoring import fev_scores, gift_scores
 from leapts_bench.runs import PublishedRun
 
 BenchmarkName = Literal["gift", "covariates"]
 
 SEASONAL_NAIVE, LEAPTS, FLAIR, ENSEMBLE = "SeasonalNaive", "LeapTS", "FLAIR", "LeapTS ensemble"
+ZERO = "LeapTS-Zero"
 MEMBERS = 4
 # Raise the version of LeapTS when its defaults change: its runs are then done again, and the old lines count nowhere.
 _LEAPTS_VERSION = "1"
-_VERSIONS = {SEASONAL_NAIVE: "1", LEAPTS: _LEAPTS_VERSION, FLAIR: "0.6.1", ENSEMBLE: _LEAPTS_VERSION}
+# The version of LeapTS-Zero is its milestone.
+_VERSIONS = {SEASONAL_NAIVE: "1", LEAPTS: _LEAPTS_VERSION, FLAIR: "0.6.1", ENSEMBLE: _LEAPTS_VERSION, ZERO: "1"}
 _NAIVE_HISTORY = {"gift": None, "covariates": 1000}  # number of last values that each benchmark's SeasonalNaive uses
 _PROTOCOLS: dict[str, ModuleType] = {"gift": gift_eval, "covariates": fev_bench}
 
@@ -26,7 +28,7 @@ _PROTOCOLS: dict[str, ModuleType] = {"gift": gift_eval, "covariates": fev_bench}
 def runs(benchmark: BenchmarkName) -> list[PublishedRun]:
     """List the runs of a benchmark, quick forecasters and tasks first."""
     names = gift_eval.configurations() if benchmark == "gift" else fev_bench.tasks()
-    models = _VERSIONS if benchmark == "gift" else (SEASONAL_NAIVE, LEAPTS)
+    models = _VERSIONS if benchmark == "gift" else (SEASONAL_NAIVE, LEAPTS, ZERO)
     found = [
         PublishedRun(
             dataset=name,
@@ -75,6 +77,7 @@ def _forecaster(run: PublishedRun) -> Forecaster:
         LEAPTS: lambda: LeapTSDefaults(run.seed),
         FLAIR: lambda: Flair(run.seed),
         ENSEMBLE: lambda: LeapTSDefaults(run.seed, MEMBERS),
+        ZERO: LeapTSZero,
     }
     return build[run.model]()
 
@@ -85,7 +88,7 @@ def estimated_seconds(run: PublishedRun) -> float:
         return 3
     dataset, frequency, term = run.dataset.split("/") if run.benchmark == "gift" else (run.dataset, "H", "medium")
     is_m4 = dataset.startswith("m4_")
-    if run.model == FLAIR:
+    if run.model in (FLAIR, ZERO):
         return 400 if is_m4 else 15
     horizons = gift_eval.TERMS[term]
     fit = 180 if is_m4 else {"10T": 100 * horizons, "15T": 100 * horizons, "H": 80 + 20 * horizons}.get(frequency, 10)
