@@ -54,7 +54,7 @@ class Comparison:
     """
 
     def __init__(self, of: Results) -> None:
-        kinds = {SEASONAL_NAIVE: "statistical", FLAIR: "statistical", ZERO: "zero-shot"}
+        kinds = {SEASONAL_NAIVE: "statistical", FLAIR: "statistical", ZERO: "zero-shot, below 10 M weights"}
         self.here = {name: _measured(of, name, kinds.get(name, TRAINED)) for name in (SEASONAL_NAIVE, FLAIR, *OURS)}
         done = self.here[LEAPTS].seconds or {}
         self.configurations = [name for name in gift_eval.configurations() if not done or name in done]
@@ -210,7 +210,7 @@ def _best_models(found: Comparison) -> str:
     rows = []
     for kind in KINDS:
         listed: list[tuple[float, list[str]]] = []
-        ours = [found.here[name] for name in OURS if kind.startswith(found.here[name].kind)]
+        ours = [found.here[name] for name in OURS if found.here[name].kind == kind]
         for model in [*found.best(kind, _BEST_OF_KIND), *ours]:
             errors = _errors(found, model)
             cells = [NOT_RUN if error is None else plain(error) for error in errors]
