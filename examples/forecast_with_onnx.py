@@ -4,7 +4,7 @@
     python forecast_with_onnx.py model.onnx sales.csv > forecast.csv
 
 The data are a table of `unique_id, ds, y`, each series in the order of time. The forecast has a row for each series and
-step, and for each step the leap it was made in.
+step: the median, the leap it was made in, and the quantiles that the model learned.
 """
 
 import csv
@@ -27,6 +27,7 @@ class Forecast:
 
     series: list[str]
     values: Numbers  # [series, h]
+    quantiles: Numbers  # [series, h, levels]; no levels if the model learned a point forecast
     start: npt.NDArray[np.int64]  # [series, leaps]
     length: npt.NDArray[np.int64]
     scale: list[list[str]]
@@ -56,13 +57,17 @@ class OnnxForecaster:
         mean, deviation = scaling[:, :1], scaling[:, 1:]
         windows = (np.stack([values[-lookback:] for values in history.values()]) - mean) / deviation
         shape = (1, -1, lookback) if self.about["is_multivariate"] else (-1, 1, lookback)
-        outputs = self.session.run(None, {"history": windows.astype(np.float32).reshape(shape)})
-        forecast, *schedule = (output.reshape(len(history), -1) for output in outputs)
+        names = [output.name for output in self.session.get_outputs()]
+        values = self.session.run(None, {"history": windows.astype(np.float32).reshape(shape)})
+        outputs = {name: value.reshape(len(history), -1) for name, value in zip(names, values, strict=True)}
         # A model without a scheduling branch takes no leaps.
-        start, length, scale = schedule or [np.zeros((len(history), 0), np.int64)] * 3
+        none = np.zeros((len(history), 0), np.int64)
+        start, length, scale = (outputs.get(name, none) for name in ("start", "length", "scale"))
+        quantiles = outputs.get("quantiles", none).astype(np.float64) * deviation + mean
         return Forecast(
             series=list(history),
-            values=forecast.astype(np.float64) * deviation + mean,
+            values=outputs["forecast"].astype(np.float64) * deviation + mean,
+            quantiles=quantiles.reshape(len(history), self.about["h"], -1),
             start=start,
             length=length,
             scale=[[self.about["scales"][index] for index in row] for row in scale],
@@ -86,15 +91,17 @@ def read_series(path: str | Path) -> dict[str, Numbers]:
 
 def main(model: str, data: str) -> None:
     """Print the forecast as CSV."""
-    forecast = OnnxForecaster(model).forecast(read_series(data))
+    forecaster = OnnxForecaster(model)
+    forecast = forecaster.forecast(read_series(data))
     table = csv.writer(sys.stdout)
-    table.writerow(["unique_id", "step", "LeapTS", "leap", "scale"])
+    table.writerow(["unique_id", "step", "LeapTS", "leap", "scale", *forecaster.about["quantiles"]])
     for row, name in enumerate(forecast.series):
         ends = (forecast.start[row] + forecast.length[row])[forecast.length[row] > 0]
         for step, value in enumerate(forecast.values[row]):
             leap = int((ends <= step).sum())
             scale = forecast.scale[row][leap] if len(ends) else ""
-            table.writerow([name, step + 1, repr(float(value)), leap, scale])
+            quantiles = [repr(float(quantile)) for quantile in forecast.quantiles[row, step]]
+            table.writerow([name, step + 1, repr(float(value)), leap, scale, *quantiles])
 
 
 if __name__ == "__main__":

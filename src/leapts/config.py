@@ -169,8 +169,11 @@ class ModelConfig(RootOptions):
     def _parts_fit_together(self) -> Self:
         if self.temporal_clip[0] > self.temporal_clip[1]:
             raise ValueError(f"temporal_clip is (lowest, highest), not {self.temporal_clip}")
-        if self.quantiles and (0.5 not in self.quantiles or list(self.quantiles) != sorted(set(self.quantiles))):
-            raise ValueError(f"quantiles must rise and include the median 0.5, unlike {list(self.quantiles)}")
+        is_rising = list(self.quantiles) == sorted(set(self.quantiles))
+        if self.quantiles and not (0.5 in self.quantiles and is_rising and len(self.quantiles) > 1):
+            raise ValueError(
+                f"quantiles must rise and include the median 0.5 and others, unlike {list(self.quantiles)}"
+            )
         clusters = self.clusters
         by_series = {
             "mixing": self.mixing.kind != "none",

@@ -38,12 +38,14 @@ def test_every_option_reaches_the_estimator(leapts: Leapts, tmp_path: Path) -> N
         "D",
     ]
     options += ["--fill", "interpolate", "--duplicates", "last", "--val-size", 20, "--learning-rate", 0.01, "--seed", 7]
+    options += ["--loss", "huber", "--support", "0,40"]
     result = leapts("fit", file, "--horizon", 3, "--out", tmp_path / "m", *FEW_STEPS, *options)
     assert result.code == 0, result.err
     params = LeapTS.load(tmp_path / "m").get_params()
     assert params["target_col"] == "sold"
     assert (params["fill"], params["duplicates"], params["freq"]) == ("interpolate", "last", "D")
     assert (params["val_size"], params["learning_rate"], params["random_seed"]) == (20, 0.01, 7)
+    assert (params["loss"], params["support"]) == ("huber", [0.0, 40.0])
 
 
 def test_unused_columns_are_named(leapts: Leapts, tmp_path: Path) -> None:

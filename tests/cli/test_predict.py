@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pyarrow.parquet
 import pytest
 
+from leapts import LeapTS
 from tests.cli.conftest import Leapts, environment, outside
 
 
@@ -77,3 +80,31 @@ def test_trace_in_json_is_a_perfetto_timeline(leapts: Leapts, model: Path, tmp_p
     result = leapts("predict", model, "-o", tmp_path / "f.csv", "--trace", tmp_path / "trace.json")
     assert result.code == 0, result.err
     assert "traceEvents" in json.loads((tmp_path / "trace.json").read_text())
+
+
+def test_quantiles_and_samples_are_columns(leapts: Leapts, model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "forecast.csv"
+    arguments = ["--quantile", "0.1,0.5", "--quantile", "0.95", "--samples", 3, "--random-seed", 7, "-o", file]
+    assert leapts("predict", model, *arguments).code == 0
+    written = pd.read_csv(file)
+    expected = LeapTS.load(model).predict(quantiles=[0.1, 0.5, 0.95], n_samples=3, random_seed=7)
+    assert list(written.columns) == list(expected.columns)
+    np.testing.assert_allclose(written.iloc[:, 2:], expected.iloc[:, 2:])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--quantile", "80"], ["quantile 80", "between 0 and 1"]),
+        (["--quantile", "a"], ["--quantile", "0.1,0.9"]),
+        (["--quantile", "0.1", "--level", "80"], ["--level", "--quantile", "both"]),
+        (["--samples", "-1"], ["--samples"]),
+    ],
+)
+def test_impossible_quantiles_and_samples_are_refused(
+    leapts: Leapts, model: Path, arguments: list[str], words: list[str]
+) -> None:
+    result = leapts("predict", model, *arguments)
+    assert result.code != 0
+    for word in words:
+        assert word in result.err

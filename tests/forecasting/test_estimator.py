@@ -1,5 +1,6 @@
 """The forecaster as people use it."""
 
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from leapts import ConfigError, DataError, LeapTS, NotFittedError, TrainingError
-from leapts.forecasting import fit as fitting
+from leapts.forecasting import held_out
 from leapts.training.distillation import STUDENT_LENGTH
 from leapts.training.loop import TrainingStep
 from tests.forecasting.frames import LOOKBACK, MULTIVARIATE, UNIVARIATE, H, make_forecaster, make_frame
@@ -177,8 +178,8 @@ def test_series_with_windows_enough_have_intervals_of_their_own() -> None:
     noise = np.random.default_rng(0).normal(size=len(frame)) * np.where(frame["unique_id"] == "b", 3.0, 0.0)
     frame["y"] = frame["y"] + noise * (frame.groupby("unique_id").cumcount() >= 360)  # wild when it is held out
     model = make_forecaster(val_size=60, **UNIVARIATE).fit(frame)
-    assert model.predictor_.scores is not None
-    assert len(model.predictor_.scores.counts) == 3  # a, b, and all of them for unseen
+    assert model.predictor_.calibration is not None
+    assert len(model.predictor_.calibration.windows) == 3  # a, b, and all of them for unseen
     forecast = model.predict(level=[80])
     widths = (forecast["LeapTS-hi-80"] - forecast["LeapTS-lo-80"]).groupby(forecast["unique_id"]).mean()
     assert widths["b"] > 2 * widths["a"]
@@ -194,22 +195,44 @@ def test_quantiles_are_the_bounds_of_intervals(fitted: LeapTS) -> None:
         fitted.predict(level=[80], quantiles=[0.1])
 
 
-def test_intervals_need_windows_held_out() -> None:
-    model = make_forecaster(val_size=0, **UNIVARIATE).fit(make_frame())
+def test_intervals_of_a_point_forecast_need_windows_held_out() -> None:
+    model = make_forecaster(val_size=0, loss="huber", **UNIVARIATE).fit(make_frame())
     with pytest.raises(ConfigError, match=r"no windows were held out.*calibrate\(df\)"):
         model.predict(level=[80])
     model.calibrate(make_frame(seed=5))
     assert model.predict(level=[80])["LeapTS-hi-80"].notna().all()
 
 
-def test_calibrating_on_wilder_data_widens_the_intervals(fitted: LeapTS) -> None:
+def test_learned_quantiles_need_no_windows_held_out() -> None:
+    forecast = make_forecaster(val_size=0, **UNIVARIATE).fit(make_frame()).predict(level=[80])
+    assert (forecast["LeapTS-lo-80"] < forecast["LeapTS"]).all()
+    assert (forecast["LeapTS"] < forecast["LeapTS-hi-80"]).all()
+
+
+def test_calibrating_on_wilder_data_widens_the_intervals_of_point_forecasts(fitted: LeapTS) -> None:
     wild = make_frame(seed=3)
     wild["y"] += np.random.default_rng(0).normal(size=len(wild)) * 10
-    model = LeapTS(**fitted.get_params()).fit(make_frame())
+    model = LeapTS(**fitted.get_params()).set_params(loss="huber").fit(make_frame())
     before = model.predict(level=[80])
     after = model.calibrate(wild).predict(level=[80])
     np.testing.assert_array_equal(after["LeapTS"], before["LeapTS"])
     assert (after["LeapTS-hi-80"] > before["LeapTS-hi-80"]).all()
+
+
+def test_calibrated_quantiles_cover_later_data_of_the_same_kind(fitted: LeapTS) -> None:
+    """Learned quantiles widen with the history; calibrated on wild data, they cover wild data."""
+    wild = make_frame({"a": 460, "b": 460, "c": 460}, seed=3)
+    wild["y"] += np.random.default_rng(0).normal(size=len(wild)) * 10
+    model = LeapTS(**fitted.get_params()).fit(make_frame())
+    before = model.predict()
+    model.calibrate(wild.groupby("unique_id").head(300))
+    np.testing.assert_array_equal(model.predict()["LeapTS"], before["LeapTS"])
+    inside = []
+    for end in range(330, 460, H):
+        known, ahead = wild.groupby("unique_id").head(end), wild.groupby("unique_id").head(end + H)
+        forecast = model.predict(known, level=[80]).merge(ahead, on=["unique_id", "ds"])
+        inside += forecast["y"].between(forecast["LeapTS-lo-80"], forecast["LeapTS-hi-80"]).tolist()
+    assert np.mean(inside) == pytest.approx(0.8, abs=0.08)
 
 
 def test_the_trace_has_a_row_for_each_leap_and_they_tile_the_horizon(fitted: LeapTS) -> None:
@@ -481,17 +504,24 @@ def test_what_is_held_out_has_no_part_in_scaling_and_grouping() -> None:
 
 
 def test_intervals_are_measured_on_the_held_out_windows() -> None:
-    model = make_forecaster(val_size=10, **UNIVARIATE).fit(make_frame())
+    model = make_forecaster(val_size=10, loss="huber", **UNIVARIATE).fit(make_frame())
     fitted = model.predictor_
-    assert fitted.scores is not None
+    assert fitted.calibration is not None
     panel = model.read(make_frame())
     errors = []
     for back in range(5):  # the windows of 6 steps within the last 10
         known = panel.head(-(H + back))
         actual = panel.tail(H + back).head(H).values.view(3, H)
-        errors.append((fitted.predict(fitted.windows(known)).values - actual).abs() / fitted.scaler.std[:, None])
-    expected = torch.cat(errors).sort(0).values
-    torch.testing.assert_close(fitted.scores.scores.double(), expected, atol=1e-4, rtol=1e-4)
+        error = (actual - fitted.predict(fitted.windows(known)).values) / fitted.scaler.std[:, None]
+        errors += [(one, 0.25 ** (back / 4)) for one in error.flatten().tolist()]
+    # The steps share 15 windows; the latest weighs 1, the oldest a quarter.
+    needed = 0.9 * (sum(weight for _, weight in errors) + 1)
+    for level in (0.1, 0.9):
+        ordered = sorted(errors, reverse=level < 0.5)
+        passed = accumulate(weight for _, weight in ordered)
+        value = next(value for (value, _), weight in zip(ordered, passed, strict=True) if weight >= needed)
+        offsets = fitted.calibration.offsets[0, :, fitted.calibration.levels.index(level)]
+        assert offsets.tolist() == pytest.approx([value] * H, abs=1e-4)
 
 
 def test_values_out_of_all_proportion_are_refused_by_name(univariate: LeapTS) -> None:
@@ -521,16 +551,16 @@ def test_intervals_are_as_wide_at_a_level_far_away(univariate: LeapTS) -> None:
 
 def test_windows_to_calibrate_by_are_of_every_hour(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every eighth window of hourly data would tell of three hours alone, and of the loud one never."""
-    monkeypatch.setattr(fitting, "_MAX_CALIBRATION_ROWS", 60)
+    monkeypatch.setattr(held_out, "_MAX_CALIBRATION_ROWS", 60)
     timestamps = pd.date_range("2024-01-01", periods=700, freq="h")
     noise = np.random.default_rng(0).normal(size=700) * np.where(timestamps.hour == 3, 10.0, 0.1)
-    model = make_forecaster(h=1, val_size=480, **UNIVARIATE).fit(
+    model = make_forecaster(h=1, val_size=480, loss="huber", **UNIVARIATE).fit(
         pd.DataFrame({"unique_id": "a", "ds": timestamps, "y": noise})
     )
-    scores = model.predictor_.scores
-    assert scores is not None
-    loud = int((scores.scores > 1).sum())
-    assert 0 < loud < len(scores.scores) / 4
+    calibration = model.predictor_.calibration
+    assert calibration is not None
+    quiet = calibration.offsets[..., calibration.levels.index(0.75)].abs().item()
+    assert calibration.offsets.abs().max().item() > 5 * quiet
 
 
 @pytest.mark.parametrize(
@@ -624,9 +654,9 @@ def test_an_update_leaves_intervals_of_as_many_windows_as_a_fit(val_size: int | 
     longer = make_frame({"a": 410, "b": 410})
     fresh = make_forecaster(val_size=val_size, **UNIVARIATE).fit(longer)
     model.update(longer, max_steps=1)
-    assert model.predictor_.scores is not None
-    assert fresh.predictor_.scores is not None
-    assert model.predictor_.scores.counts.tolist() == fresh.predictor_.scores.counts.tolist()
+    assert model.predictor_.calibration is not None
+    assert fresh.predictor_.calibration is not None
+    assert model.predictor_.calibration.windows.tolist() == fresh.predictor_.calibration.windows.tolist()
     assert [one for one in model.auto_config_ if one.option == "val_size"] == [
         one for one in fresh.auto_config_ if one.option == "val_size"
     ]
@@ -663,8 +693,8 @@ def test_calibrating_does_not_depend_on_the_order_of_the_series(wide: bool) -> N
     other = columns[["ds", "wild", "calm"]] if wide else columns[["ds", "calm", "wild"]]
     expected = model.calibrate(frame).predict(level=[80])
     pd.testing.assert_frame_equal(model.calibrate(other).predict(level=[80]), expected)
-    assert model.predictor_.scores is not None
-    assert len(model.predictor_.scores.counts) == 3
+    assert model.predictor_.calibration is not None
+    assert len(model.predictor_.calibration.windows) == 3
 
 
 def test_an_update_on_other_series_keeps_intervals_for_all_of_them_together() -> None:
@@ -672,8 +702,8 @@ def test_an_update_on_other_series_keeps_intervals_for_all_of_them_together() ->
     model.update(make_frame({"c": 19, "d": 19, "e": 19, "f": 19}), max_steps=1)
     forecast = model.predict(level=[80])
     assert (forecast["LeapTS-hi-80"] > forecast["LeapTS"]).all()
-    assert model.predictor_.scores is not None
-    assert len(model.predictor_.scores.counts) == 1
+    assert model.predictor_.calibration is not None
+    assert len(model.predictor_.calibration.windows) == 1
 
 
 @pytest.mark.parametrize("options", [{"val_size": 0, "max_steps": 1}, {"training": {"val_check_steps": 1}}])

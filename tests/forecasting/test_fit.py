@@ -73,15 +73,15 @@ def test_a_series_that_was_constant_in_training_has_no_say_in_the_choice_of_weig
 
 def test_a_series_that_was_constant_in_training_does_not_widen_the_intervals_of_others() -> None:
     model = make_forecaster(val_size=24, max_steps=10, **UNIVARIATE).fit(_with_a_late_mover(20, jump=5000.0))
-    scores = model.predictor_.scores
-    assert scores is not None
-    assert len(scores.counts) == 1
-    assert float(scores.half_widths(80).max()) < 10
+    calibration = model.predictor_.calibration
+    assert calibration is not None
+    assert len(calibration.windows) == 1
+    assert float(calibration.offsets.abs().max()) < 10
     only = make_forecaster(val_size=24, max_steps=10, **UNIVARIATE).fit(
         _with_a_late_mover(20, jump=5000.0).query("unique_id == 'c'")
     )
-    assert only.predictor_.scores is not None
-    assert float(only.predictor_.scores.half_widths(80).max()) > 100
+    assert only.predictor_.calibration is not None
+    assert float(only.predictor_.calibration.offsets.abs().max()) > 100
 
 
 def test_values_out_of_all_proportion_in_the_held_out_part_are_refused_also_where_short_series_are_padded() -> None:
@@ -93,7 +93,7 @@ def test_values_out_of_all_proportion_in_the_held_out_part_are_refused_also_wher
 def test_series_too_short_to_hold_a_window_out_are_fitted_without() -> None:
     frame = make_frame({"a": LOOKBACK + 8, "b": LOOKBACK + 8})
     model = make_forecaster(val_size=0, pad_short=True, **UNIVARIATE).fit(frame)
-    assert (model.report_.validations, model.predictor_.scores) == ([], None)
+    assert (model.report_.validations, model.predictor_.calibration) == ([], None)
 
 
 def test_where_only_constant_series_are_looked_at_they_have_their_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_an_update_measures_a_series_that_did_not_move_before(val_size: int | No
     assert 10 < widths["c"] < 50_000
 
 
-@pytest.mark.parametrize("val_size", [12, 60])  # scores of all series together, and of each one
+@pytest.mark.parametrize("val_size", [12, 60])  # corrections of all series together, and of each one
 def test_a_series_that_moves_for_the_first_time_is_forecast_like_an_unseen_series(val_size: int) -> None:
     frame = _with_a_late_mover(30, jump=5000.0)
     early = frame[frame.groupby("unique_id").cumcount(ascending=False) >= 30]

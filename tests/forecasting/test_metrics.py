@@ -16,7 +16,21 @@ from utilsforecast import losses
 
 from leapts.errors import ConfigError, DataError
 from leapts.forecasting.evaluation import MetricName, evaluate
-from leapts.forecasting.metrics import mae, mape, mase, mse, naive_scale, owa, rmse, smape
+from leapts.forecasting.metrics import (
+    coverage,
+    mae,
+    mape,
+    mase,
+    mse,
+    naive_scale,
+    owa,
+    pinball,
+    rmse,
+    scaled_quantile_loss,
+    smape,
+    weighted_quantile_loss,
+    width,
+)
 
 ORACLES = {"mse": (losses.mse, 1), "mae": (losses.mae, 1), "rmse": (losses.rmse, 1), "smape": (losses.smape, 200)}
 numbers = st.floats(-1e3, 1e3, allow_subnormal=False).map(lambda number: round(number, 3))
@@ -388,3 +402,60 @@ def test_missing_columns_reserved_names_empty_frames_and_lazy_frames_are_named()
         evaluate(pd.DataFrame(FRAME).head(0), ["model"])
     with pytest.raises(DataError, match="'LazyFrame'; pass a pandas, polars or pyarrow frame"):
         evaluate(cast("Any", pl.DataFrame(FRAME).lazy()), ["model"])
+
+
+# Quantiles and intervals
+
+LEVELS = (0.1, 0.3, 0.5, 0.9)
+
+
+def quantile_frame(series: int = 3, h: int = 5) -> tuple[pd.DataFrame, np.ndarray[Any, Any], dict[float, Any]]:
+    rng = np.random.default_rng(0)
+    actual = rng.normal(size=(series, h)) * 3 + 5
+    forecasts = {level: rng.normal(size=(series, h)) * 2 + 4 + 3 * level for level in LEVELS}
+    frame = pd.DataFrame({"unique_id": np.repeat(np.arange(series), h), "ds": np.tile(np.arange(h), series) + 100})
+    frame["y"] = actual.ravel()
+    return frame.assign(**{f"q{level}": values.ravel() for level, values in forecasts.items()}), actual, forecasts
+
+
+def test_pinball_and_its_means_are_those_of_utilsforecast() -> None:
+    frame, actual, forecasts = quantile_frame()
+    columns = {"model": [f"q{level}" for level in LEVELS]}
+    for level, values in forecasts.items():
+        theirs = losses.quantile_loss(frame, {"model": f"q{level}"}, level)["model"].mean()
+        assert pinball(actual, values, level) == pytest.approx(theirs)
+    crps = losses.scaled_crps(frame, columns, np.array(LEVELS))["model"]
+    ours = [weighted_quantile_loss(actual[row], {q: v[row] for q, v in forecasts.items()}) for row in range(3)]
+    assert ours == pytest.approx(crps.tolist())
+    train = pd.DataFrame({"unique_id": np.repeat(np.arange(3), 9), "ds": np.tile(np.arange(9), 3)})
+    train["y"] = np.random.default_rng(1).normal(size=27)
+    scale = naive_scale(train["y"].to_numpy(), [0, 9, 18, 27], 2)
+    theirs = losses.scaled_mqloss(frame, columns, np.array(LEVELS), 2, train)["model"].mean()
+    assert scaled_quantile_loss(actual, forecasts, scale) == pytest.approx(theirs)
+
+
+def test_weighted_quantile_loss_is_that_of_gluonts() -> None:
+    """Its mean weighted sum quantile loss: 2 sum |(y - f) (1[y <= f] - q)| / sum |y|, averaged over quantiles."""
+    _, actual, forecasts = quantile_frame()
+    by_quantile = [
+        2 * np.abs((actual - values) * ((actual <= values) - level)).sum() / np.abs(actual).sum()
+        for level, values in forecasts.items()
+    ]
+    assert weighted_quantile_loss(actual, forecasts) == pytest.approx(np.mean(by_quantile))
+
+
+def test_coverage_is_that_of_utilsforecast_and_width_the_mean_difference() -> None:
+    frame, actual, _ = quantile_frame()
+    lower, upper = actual - [[0, 1, -1, 2, 3]], actual + 0.5
+    frame = frame.assign(**{"m-lo-80": lower.ravel(), "m-hi-80": upper.ravel()})
+    assert coverage(actual, lower, upper) == pytest.approx(losses.coverage(frame, ["m"], 80)["m"].mean())
+    assert coverage(actual, lower, upper) == pytest.approx(0.8)
+    assert width(lower, upper) == pytest.approx(1.5)
+
+
+def test_impossible_quantiles_are_refused() -> None:
+    for level in (0.0, 1.0, 80.0):
+        with pytest.raises(ConfigError, match="is not between 0 and 1"):
+            pinball([1.0], [1.0], level)
+    assert weighted_quantile_loss([0.0], {0.5: [0.0]}) == 0
+    assert weighted_quantile_loss([0.0], {0.5: [1.0]}) == np.inf

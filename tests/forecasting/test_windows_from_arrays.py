@@ -180,8 +180,8 @@ def test_a_series_given_twice_is_refused(univariate: LeapTS) -> None:
         univariate.predictor_.windows_from_arrays(["a", "b", "a"], [np.ones(20)] * 3)
 
 
-def test_without_scores_there_are_no_intervals(frame: pd.DataFrame) -> None:
-    model = make_forecaster(**UNIVARIATE, val_size=0).fit(frame)
+def test_point_forecasts_without_calibration_have_no_intervals(frame: pd.DataFrame) -> None:
+    model = make_forecaster(**UNIVARIATE, val_size=0, loss="huber").fit(frame)
     with pytest.raises(ConfigError, match="calibrate"):
         _by_arrays(model, _histories(frame), level=[80])
 

@@ -15,8 +15,7 @@ from sktime.utils.estimator_checks import check_estimator
 
 import leapts
 from leapts.errors import ConfigError, DataError
-from leapts.forecasting.intervals import ConformalScores
-from leapts.integrations.sktime import LeapTSForecaster, _half_widths
+from leapts.integrations.sktime import LeapTSForecaster
 from tests.forecasting.frames import LOOKBACK, H, make_frame
 
 FH = list(range(1, H + 1))
@@ -94,17 +93,6 @@ def test_a_short_series_has_intervals_from_training_windows() -> None:
     quantiles = forecaster.predict_quantiles(alpha=[0.005, 0.1, 0.5, 0.9, 0.995]).to_numpy()
     assert (np.diff(quantiles, axis=1) > 0).all()
     np.testing.assert_allclose(quantiles[:, 2], forecaster.predict().to_numpy())
-
-
-def test_levels_with_too_few_windows_are_wider_than_the_largest_error() -> None:
-    residuals = torch.randn(9, 4, generator=torch.Generator().manual_seed(0))
-    scores = ConformalScores.fit(residuals, torch.ones(9))
-    assert torch.equal(_half_widths(scores, 90), scores.half_widths(90))
-    reaches = torch.stack([_half_widths(scores, level) for level in (50, 90, 91, 99, 99.9)])
-    assert (reaches.diff(dim=0) >= 0).all()
-    assert (reaches[-1] > residuals.abs().amax(0)).all()
-    even = ConformalScores.fit(torch.ones(30, 1), torch.ones(30))
-    assert float(_half_widths(even, 99)) == pytest.approx(2.5758, abs=1e-4)
 
 
 def test_an_update_without_training_forecasts_from_the_new_end_with_the_old_weights() -> None:

@@ -43,8 +43,14 @@ def histories(model: LeapTS, count: int = WINDOWS) -> torch.Tensor:
 def assert_same(model: LeapTS, outputs: Outputs, history: torch.Tensor) -> None:
     expected = model.predictor_.model.forecast(history, record="leaps")
     torch.testing.assert_close(outputs["forecast"].detach(), expected.values, rtol=1e-5, atol=1e-5)
+    levels = len(model.predictor_.levels)
+    if levels > 1:
+        quantiles = model.predictor_.model.forecast(history, quantiles=True).values.unflatten(2, (-1, levels))
+        # A quantile near zero is as exact as its spread.
+        atol = 1e-5 * float(quantiles.abs().max())
+        torch.testing.assert_close(outputs["quantiles"].detach(), quantiles, rtol=1e-5, atol=atol)
     if expected.trace is None:
-        assert set(outputs) == {"forecast"}
+        assert set(outputs) == {"forecast", *(["quantiles"] if levels > 1 else [])}
         return
     assert torch.equal(outputs["start"], expected.trace.start)
     assert torch.equal(outputs["length"], expected.trace.length)

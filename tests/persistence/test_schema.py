@@ -10,6 +10,7 @@ from torch import Tensor
 
 from leapts.config import ModelConfig, TrainingConfig
 from leapts.data.panel import FrameStyle
+from leapts.forecasting.calibration import POINT_LEVELS
 from leapts.model.build import build_model
 from leapts.persistence import schema
 from leapts.persistence.schema import DataFields, FolderConfig, network_from
@@ -46,12 +47,24 @@ def _tensors() -> dict[str, Tensor]:
     }
 
 
-SCORES = {"scores.scores": torch.zeros(4, 3), "scores.counts": torch.tensor([4])}
+SCORES = {"scores.scores": torch.zeros(4, 3), "scores.counts": torch.tensor([4])}  # up to schema 3
+SUPPORT = {
+    "support.lower": torch.tensor([0.0, -torch.inf], dtype=torch.float64),
+    "support.upper": torch.tensor([1.0, torch.inf], dtype=torch.float64),
+    "support.whole": torch.tensor([True, False]),
+}
+CALIBRATION = {
+    "calibration.offsets": torch.zeros(3, 3, len(POINT_LEVELS)),
+    "calibration.usual": torch.zeros(3, 3),
+    "calibration.windows": torch.tensor([40, 40, 80]),
+    "calibration.scores": torch.zeros(7, 2, 3, dtype=torch.float16),
+}
 
 
 def test_tensors_are_exactly_those_of_the_model() -> None:
     network_from(_tensors(), _config())
     network_from({**_tensors(), **SCORES}, _config())
+    network_from({**_tensors(), **SUPPORT, **CALIBRATION}, _config())
     network_from({**_tensors(), "tail.start_offsets": torch.tensor([0, 10**6])}, _config())
     for name in _tensors():
         less = {key: value for key, value in _tensors().items() if key != name}
@@ -63,6 +76,55 @@ def test_tensors_are_exactly_those_of_the_model() -> None:
     for name in SCORES:
         with pytest.raises((ValueError, KeyError), match=r"scores\."):
             network_from({**_tensors(), name: SCORES[name]}, _config())
+    for name in {*SUPPORT, *CALIBRATION} - {"calibration.scores"}:  # which only sample paths need
+        less = {**_tensors(), **SUPPORT, **CALIBRATION}
+        del less[name]
+        with pytest.raises(ValueError, match=f"{name.partition('.')[0]}.* is missing"):
+            network_from(less, _config())
+
+
+@pytest.mark.parametrize("name", [*SUPPORT, *CALIBRATION])
+def test_a_support_or_calibration_of_another_shape_or_type_is_refused(name: str) -> None:
+    tensors = {**_tensors(), **SUPPORT, **CALIBRATION}
+    for other in (tensors[name].to(torch.int32), tensors[name][None], tensors[name].repeat_interleave(2, -1)):
+        with pytest.raises(ValueError, match=r"support|calibration"):
+            network_from({**tensors, name: other}, _config())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("calibration.offsets", torch.nan),
+        ("calibration.offsets", 1e19),
+        ("calibration.usual", torch.inf),
+        ("calibration.scores", torch.nan),
+        ("calibration.scores", torch.inf),
+        ("support.lower", torch.nan),
+        ("support.lower", 1.0),  # not below the upper limit
+        ("support.upper", -torch.inf),
+    ],
+)
+def test_a_forged_support_or_calibration_is_refused_by_name(name: str, value: float) -> None:
+    tensors = {**_tensors(), **SUPPORT, **CALIBRATION}
+    tensors[name] = tensors[name].clone()
+    tensors[name].view(-1)[0] = value
+    with pytest.raises(ValueError, match=name.partition(".")[0]):
+        network_from(tensors, _config())
+
+
+def test_a_calibration_leaves_the_median_where_it_is() -> None:
+    moved = CALIBRATION["calibration.offsets"].clone()
+    moved[1, 2, POINT_LEVELS.index(0.5)] = 0.1
+    with pytest.raises(ValueError, match=r"calibration\.offsets move the median"):
+        network_from({**_tensors(), **CALIBRATION, "calibration.offsets": moved}, _config())
+
+
+@pytest.mark.parametrize("groups", [0, 2, 4])
+def test_a_calibration_has_a_group_for_each_series_and_one_for_all(groups: int) -> None:
+    others = {name: value[:1].repeat(groups, *[1] * (value.dim() - 1)) for name, value in CALIBRATION.items()}
+    others["calibration.scores"] = CALIBRATION["calibration.scores"]
+    with pytest.raises(ValueError, match=f"the calibration has {groups} groups; there are 2 series"):
+        network_from({**_tensors(), **others}, _config())
 
 
 @pytest.mark.parametrize("name", [name for name in {**_tensors(), **SCORES} if not name.startswith("model.")])

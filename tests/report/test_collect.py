@@ -80,7 +80,7 @@ def test_without_held_out_data_errors_are_of_training_windows(data: pd.DataFrame
     errors = measure_errors(contents)
     assert errors is not None
     assert errors.kind == "training"
-    assert contents.widths == {}
+    assert contents.levels == (50, 80, 95)
 
 
 def test_errors_by_step_are_means_over_windows(model: LeapTS, data: pd.DataFrame) -> None:
@@ -89,9 +89,14 @@ def test_errors_by_step_are_means_over_windows(model: LeapTS, data: pd.DataFrame
     assert errors is not None
     by_hand = np.concatenate([contents.absolute_errors(cutoff) for cutoff in contents.cutoffs[:-1]])
     np.testing.assert_allclose(errors.final, by_hand.mean(0))
-    rows = np.concatenate([cutoff.rows for cutoff in contents.cutoffs[:-1]])
-    inside = by_hand <= contents.widths[80][contents.groups[rows]]
-    np.testing.assert_allclose(errors.coverage[80], inside.mean(0))
+    inside = []
+    for cutoff in contents.cutoffs[:-1]:
+        actual, (lower, upper) = contents.actual(cutoff), contents.intervals(cutoff)[80]
+        inside.append((lower <= actual) & (actual <= upper))
+    np.testing.assert_allclose(errors.coverage[80], np.concatenate(inside).mean(0))
+    assert errors.calibration[80] == pytest.approx(np.concatenate(inside).mean())
+    shares = list(errors.calibration.values())
+    assert shares == sorted(shares)
 
 
 def test_leaps_of_all_forecasts_are_counted_and_fill_their_horizons(model: LeapTS, data: pd.DataFrame) -> None:

@@ -102,8 +102,11 @@ def test_intervals_of_an_unseen_series_equal_those_of_predict_at_every_cutoff(mo
     growing["y"] *= np.linspace(1, 100, 120)
     contents = collect(model, growing, cutoffs=4)
     page = encoded(contents)
-    [series], level = page["series"], page["levels"].index(80)
+    [series] = page["series"]
+    unit = 10.0 ** (1 - series["digits"])
+    columns = [*(f"LeapTS-lo-{level}" for level in (95, 80, 50)), *(f"LeapTS-hi-{level}" for level in (50, 80, 95))]
     for number, cutoff in enumerate(contents.cutoffs):
-        forecast = model.predict(growing.head(120 - cutoff.after), level=[80])
-        wide = np.array(page["widths"][level][series["group"]]) * series["scale"][number]
-        np.testing.assert_allclose(wide, forecast["LeapTS-hi-80"] - forecast["LeapTS"], rtol=1e-2)
+        forecast = model.predict(growing.head(120 - cutoff.after), level=page["levels"])
+        rows = np.array([[int(value) for value in row.split()] for row in series["bands"][number]])
+        ends = (rows.cumsum(0) + series["middle"] // 10) * unit
+        np.testing.assert_allclose(ends.T, forecast[columns], atol=unit / 2)

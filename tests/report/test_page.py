@@ -175,6 +175,7 @@ def test_the_model_tab_has_all_charts_and_tables(page: "Page", model: LeapTS) ->
     assert titles == [
         "Error by step of the horizon",
         "Coverage of the intervals",
+        "Calibration",
         "Training",
         "Scales and leaps",
         "Options chosen automatically",
@@ -253,7 +254,7 @@ def test_the_security_policy_allows_only_the_style_and_script_of_the_page(model:
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", html)
 
 
-def test_a_report_of_twenty_series_is_below_half_a_megabyte() -> None:
+def test_a_report_of_twenty_series_is_below_a_megabyte() -> None:
     frame = pd.concat(
         [
             pd.DataFrame(
@@ -268,7 +269,7 @@ def test_a_report_of_twenty_series_is_below_half_a_megabyte() -> None:
     )
     forecaster = make_forecaster(h=96, input_size=96, max_steps=1, model={"mixing": {"kind": "none"}, "hidden_size": 8})
     html = report_html(collect(forecaster.fit(frame), frame))
-    assert len(html.encode()) < 500_000
+    assert len(html.encode()) < 1_000_000
 
 
 def _with_scripts(page: "Page", function: str, argument: list[float]) -> Any:

@@ -1,5 +1,6 @@
 """`POST /v1/forecast` gives the numbers of `predict`."""
 
+import io
 from typing import Any
 
 import httpx
@@ -38,6 +39,25 @@ def test_quantiles_are_those_of_predict(client: httpx.Client, frame: pd.DataFram
     asked = {"model": "univariate", "series": histories(frame), "quantiles": [0.1, 0.5]}
     expected = univariate.predict(frame, quantiles=[0.1, 0.5]).drop(columns="ds")
     pd.testing.assert_frame_equal(_table(client.post(URL, json=asked).json()), expected, check_dtype=False, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["multivariate", "univariate"])
+def test_sample_paths_are_those_of_predict(
+    request: pytest.FixtureRequest, client: httpx.Client, frame: pd.DataFrame, kind: str
+) -> None:
+    model: LeapTS = request.getfixturevalue(kind)
+    asked = {"model": kind, "series": histories(frame), "samples": 3, "random_seed": 9}
+    expected = model.predict(frame, n_samples=3, random_seed=9)
+    found = _table(client.post(URL, json=asked).json())
+    pd.testing.assert_frame_equal(found, expected.drop(columns="ds"), check_dtype=False, rtol=1e-5)
+    query = {"model": kind, "samples": 3, "random_seed": 9, "quantiles": [0.1, 0.9]}
+    answer = client.post(
+        f"{URL}/csv", params=query, content=frame.to_csv(index=False), headers={"Content-Type": "text/csv"}
+    )
+    assert answer.status_code == 200, answer.text
+    table = pd.read_csv(io.StringIO(answer.text))
+    assert {"LeapTS-lo-80", "LeapTS-hi-80"} < set(table.columns)
+    np.testing.assert_allclose(table["LeapTS-sample-3"], expected["LeapTS-sample-3"], rtol=1e-5)
 
 
 def test_the_order_of_the_series_is_the_callers(client: httpx.Client, frame: pd.DataFrame) -> None:

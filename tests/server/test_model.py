@@ -46,7 +46,7 @@ def test_of_very_many_series_a_description_names_a_hundred() -> None:
         config=SimpleNamespace(h=6, input_size=12),
         tail=SimpleNamespace(freq="D", timezone=None, series=names),
         is_multivariate=False,
-        scores=SimpleNamespace(allow=lambda level: level in (80, 95, 99)),
+        has_intervals=True,
     )
     model = SimpleNamespace(id_col="i", time_col="t", target_col="v", predictor_=fitted)
     served = ServedModel(name="m", version="1", estimator=cast("Any", model), identity=(1,), row_seconds=1.0)

@@ -103,10 +103,16 @@ BAD: dict[str, tuple[Change, int, list[str]]] = {
     "too short": (lambda asked: asked["series"][1].update(values=[1.0]), 422, ["'b'", "look-back of 12"]),
     "huge value": (lambda asked: asked["series"][1]["values"].append(1e200), 422, ["'b'", "1e+200"]),
     "twice": (lambda asked: asked["series"].append(asked["series"][0]), 422, ["'a'", "once"]),
+    "too many samples": (lambda asked: asked.update(samples=1001), 422, ["samples"]),
+    "too many values of samples": (
+        lambda asked: asked.update(samples=1000),
+        413,
+        ["sample paths have", "fewer samples"],
+    ),
+    "negative seed": (lambda asked: asked.update(samples=1, random_seed=-1), 422, ["random_seed"]),
     "level of 100": (lambda asked: asked.update(level=[100]), 422, ["level[0]"]),
     "level twice": (lambda asked: asked.update(level=[80, 80.0]), 422, ["80", "twice"]),
     "level and quantiles": (lambda asked: asked.update(level=[80], quantiles=[0.5]), 422, ["both"]),
-    "level too high": (lambda asked: asked.update(level=[99.99]), 422, ["99.99", "held-out windows"]),
     "number as stamp": (lambda asked: asked.update(last=7), 422, ["timestamp", "2024-01-31"]),
     "nonsense as stamp": (lambda asked: asked.update(last="yesterday"), 422, ["'yesterday'"]),
     "end of time": (lambda asked: asked.update(last="9999-12-31"), 422, ["9999-12-31"]),
@@ -122,7 +128,9 @@ BAD: dict[str, tuple[Change, int, list[str]]] = {
 
 @pytest.fixture(scope="module")
 def strict(registry: ModelRegistry) -> Any:
-    with client_of(registry, limits={"series": 20, "length": 500, "body": 100_000, "bodies": 100_000}) as client:
+    with client_of(
+        registry, limits={"series": 20, "length": 500, "body": 100_000, "bodies": 100_000, "sampled": 10_000}
+    ) as client:
         yield client
 
 

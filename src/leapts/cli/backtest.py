@@ -175,5 +175,9 @@ def _show(scores: Sequence["ModelScore"]) -> None:
     for score in scores:
         mase = score.mase if math.isfinite(score.mase) else None  # no series has a scale
         inside = [f"{100 * score.coverage[level]:.1f} %" if level in score.coverage else None for level in levels]
-        rows.append([score.name, score.mae, score.rmse, mase, f"{score.seconds:.2f}", *inside])
-    show_table(["model", "MAE", "RMSE", "MASE", "seconds", *(f"inside {level} %" for level in levels)], rows)
+        widths = [score.width.get(level) for level in levels]
+        rows.append([score.name, score.mae, score.rmse, mase, f"{score.seconds:.2f}", *inside, *widths])
+        if levels:
+            rows[-1].append(score.wql)
+    intervals = [*(f"inside {level} %" for level in levels), *(f"width {level} %" for level in levels)]
+    show_table(["model", "MAE", "RMSE", "MASE", "seconds", *intervals, *(["WQL"] if levels else [])], rows)

@@ -36,12 +36,16 @@ _FIT: tuple[tuple[str, type[RootOptions], str], ...] = (
     ("learning_rate", TrainingConfig, "learning_rate"),
     ("seed", TrainingConfig, "random_seed"),
     ("val_size", FitConfig, "val_size"),
+    ("loss", FitConfig, "loss"),
+    ("support", FitConfig, "support"),
 )
 # Flags by the names that options have in Python, for error messages.
 FLAGS = {
     **{name: f"--{name.replace('_', '-')}" for name in (*_READ, "level", "step_size", "max_series")},
     **{option: f"--{flag.replace('_', '-')}" for flag, _, option in _FIT},
     "checkpoint_dir": "--checkpoint",
+    "n_samples": "--samples",
+    "quantiles": "--quantile",
     "n_windows": "--windows",
     "season": "--season-length",
 }
@@ -68,7 +72,7 @@ def _flag(name: str, group: type[RootOptions], option: str) -> inspect.Parameter
     default, remark = field.default, ""
     if field.is_required():
         default = inspect.Parameter.empty
-    elif group is not ReadOptions and name != "seed":
+    elif group is not ReadOptions and name not in ("seed", "loss", "support"):
         default, remark = None, f" [{default if name == 'learning_rate' else 'chosen from the data'}]"
     shown = typer.Option(min=limit, help=f"{text[0].upper()}{text[1:]}.{remark}")
     return _parameter(name, Annotated[kind | None, shown], default)
@@ -91,6 +95,8 @@ _ADDRESS = "Address of the Ray cluster, such as auto or ray://host:10001. [start
 Address = Annotated[str | None, typer.Option(help=_ADDRESS)]
 _LEVELS = "Prediction interval in percent, such as 80; several as 80,95 or by repeating it."
 Levels: Any = Annotated[list[str] | None, typer.Option("--level", help=_LEVELS)]  # a command gets numbers
+_QUANTILES = "Quantile between 0 and 1, such as 0.9; several as 0.1,0.9 or by repeating it. Instead of --level."
+Quantiles: Any = Annotated[list[str] | None, typer.Option("--quantile", help=_QUANTILES)]
 _DEBUG = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -124,11 +130,13 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     def run(context: typer.Context, **values: Any) -> None:
         del values["debug"]  # read where errors are caught
         values.pop("config", None)
-        if "level" in asked:
-            values["level"] = parse_levels(values["level"])
+        for name in ("level", "quantile"):
+            if name in asked:
+                values[name] = parse_levels(values[name], name)
         if "prepare" in asked:
             read = ReadOptions(**{name: values.pop(name) for name in _READ})
             given = {option: values.pop(flag) for flag, _, option in _FIT}
+            given["support"] = _parse_support(given["support"])
             given |= {name: getattr(read, name) for name in _READ}
             values["prepare"] = partial(_prepare, given, context.meta.get(TABLES, {}))
         command(**values)
@@ -227,11 +235,20 @@ def require_output(
         raise ConfigError(f"{out} is inside the model folder {model}; write to another folder")
 
 
-def parse_levels(levels: Sequence[str] | None) -> list[int | float]:
+def _parse_support(support: str) -> str | tuple[float, ...]:
+    """Parse two limits given as `0,1`; a name stays a name."""
+    try:
+        return tuple(map(float, support.split(",")))
+    except ValueError:
+        return support
+
+
+def parse_levels(levels: Sequence[str] | None, name: str = "level") -> list[int | float]:
     """Parse levels given as `80,95` or one by one; whole numbers stay whole, for the names of columns."""
     texts = [text for level in levels or () for text in level.split(",")]
     try:
         numbers = [float(text) for text in texts]
     except ValueError:
-        raise ConfigError(f"--level {quoted(','.join(texts))}: must be numbers, such as 80 or 80,95") from None
+        example = "80 or 80,95" if name == "level" else "0.9 or 0.1,0.9"
+        raise ConfigError(f"--{name} {quoted(','.join(texts))}: must be numbers, such as {example}") from None
     return [int(number) if number.is_integer() else number for number in numbers]

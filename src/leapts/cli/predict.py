@@ -2,6 +2,7 @@
 
 Examples:
   leapts predict model/ --level 80,95
+  leapts predict model/ --quantile 0.1,0.9 --samples 200 -o forecast.csv
   leapts predict model/ newer.csv -o forecast.parquet --trace trace.csv
   leapts predict model/ | head
   leapts predict model/ history/ --engine ray -o forecasts/
@@ -22,6 +23,7 @@ _DATA = "History: a file, - for standard input, or a data set. [data of the fit]
 _TRACE = "CSV or Parquet file for the trace, one row per leap; or JSON, for Perfetto."
 _ENGINE = "Forecast here, or on a Ray cluster, from one folder of Parquet files to another."
 _PARTITIONS = "Number of partitions with --engine ray. [by files or rows]"
+_SAMPLES = "Number of sample paths, each a column; sums over a path have honest intervals."
 _OUT = "CSV or Parquet file to write; - for standard output."
 
 
@@ -31,6 +33,9 @@ def predict(
     data: Annotated[str | None, typer.Argument(metavar="DATA", help=_DATA)] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help=_OUT)] = None,
     level: options.Levels = None,
+    quantile: options.Quantiles = None,
+    samples: Annotated[int, typer.Option(min=0, help=_SAMPLES)] = 0,
+    random_seed: Annotated[int, typer.Option(min=0, help="Seed of the sample paths.")] = 1,
     trace: Annotated[Path | None, typer.Option(help=_TRACE)] = None,
     engine: Annotated[options.Engine, typer.Option(help=_ENGINE)] = "local",
     address: options.Address = None,
@@ -41,8 +46,10 @@ def predict(
 ) -> None:
     """Forecast each series. Prints a table to a terminal, and CSV to a pipe."""
     if engine == "ray":
-        if threads > 1 or escape_formulas or trace is not None:
-            raise ConfigError("--engine ray has no --trace, --threads or --escape-formulas; leave them out")
+        if threads > 1 or escape_formulas or trace is not None or quantile or samples:
+            raise ConfigError(
+                "--engine ray has no --quantile, --samples, --trace, --threads or --escape-formulas; leave them out"
+            )
         if data is None or out is None or out == "-":
             raise ConfigError("--engine ray needs DATA and --out, both folders of Parquet files")
         answer = _predict_on_cluster(model, Path(data), Path(out), tuple(level), address, partitions)
@@ -65,10 +72,11 @@ def predict(
     forecaster, panel = options.load(model, data, threads)
     # Arrow keeps dates as dates; pandas has no type for them.
     arrow, leaps, files = panel.in_frames_of("pyarrow"), None, dict[str, Path]()
+    asked = {"level": level or None, "quantiles": quantile or None, "n_samples": samples, "random_seed": random_seed}
     if trace is None:
-        forecast = forecaster.predict(arrow, level=level or None)
+        forecast = forecaster.predict(arrow, **asked)
     else:
-        forecast, leaps = forecaster.predict(arrow, level=level or None, return_trace=True)
+        forecast, leaps = forecaster.predict(arrow, **asked, return_trace=True)
     if target is not None:
         files["forecast"] = write_frame(forecast, target, escape_formulas=escape_formulas)
     if trace is not None:

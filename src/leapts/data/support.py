@@ -9,6 +9,8 @@ from torch import Tensor
 
 from leapts.config import SupportName
 from leapts.data.panel import Panel
+from leapts.errors import DataError
+from leapts.messages import quoted
 
 _UPPER_LIMITS = (1.0, 100.0)  # of shares and percentages
 _MIN_AT_LIMIT = 0.01  # share of the values that equal an upper limit, for it to be one
@@ -29,13 +31,25 @@ class Support:
 
         Values that are never negative stay at or above 0. Those that often equal 1 or 100, and never exceed it, stay at
         or below it. Whole numbers from 0 are counts.
+
+        Raises:
+            DataError: When a value is outside of the support that a user gave.
         """
         if given == "real":
             return cls.real(len(panel))
         if given != "auto":
             limits = given if isinstance(given, tuple) else (0.0, torch.inf)
             lower, upper = (torch.full((len(panel),), limit, dtype=torch.float64) for limit in limits)
-            return cls(lower, upper, torch.full((len(panel),), given == "count"))
+            values, is_count = panel.values, given == "count"
+            outside = (values < limits[0]) | (values > limits[1]) | (is_count & (values != values.round()))
+            if bool(outside.any()):
+                row = int(outside.nonzero()[0])
+                name = panel.series[int(torch.searchsorted(panel.offsets, row, right=True)) - 1]
+                raise DataError(
+                    f"series {quoted(name)} holds {float(values[row]):g}, outside of support={given!r}; correct it, or "
+                    "give a wider support"
+                )
+            return cls(lower, upper, torch.full((len(panel),), is_count))
         values, offsets = panel.values, panel.offsets
 
         def share(condition: Bool[Tensor, " rows"]) -> Float64[Tensor, " series"]:
@@ -60,6 +74,19 @@ class Support:
     def is_real(self) -> bool:
         """Whether every value can occur in every series."""
         return bool((self.lower.isneginf() & self.upper.isposinf() & ~self.whole).all())
+
+    def summary(self) -> tuple[str, str]:
+        """Name the support of all series, and count those with limits."""
+        total, limits = len(self.lower), self.lower == 0
+        counts = [int(which.sum()) for which in (limits, limits & self.whole, limits & self.upper.isfinite())]
+        kinds = ("positive", "count", "bounded")
+        name = next(
+            (kind for kind, count in reversed(list(zip(kinds, counts, strict=True))) if count == total), "mixed"
+        )
+        remarks = [f"{counts[0]} of {total} series never negative"]
+        remarks += [f"{counts[1]} with whole numbers only"] if counts[1] else []
+        remarks += [f"{counts[2]} with an upper limit"] if counts[2] else []
+        return name if counts[0] else "real", ", ".join(remarks)
 
     def clip(self, values: Float[Tensor, "series ..."]) -> Float[Tensor, "series ..."]:
         """Move values into the support of their series: to its limits, and to whole numbers."""

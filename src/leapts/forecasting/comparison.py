@@ -16,7 +16,7 @@ from leapts.data.frames import panel_frame
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError, DataError
 from leapts.forecasting.baselines import Baseline
-from leapts.forecasting.cross_validation import coverage_reached, steps_after_cutoffs
+from leapts.forecasting.cross_validation import IntervalScores, interval_scores, steps_after_cutoffs
 from leapts.forecasting.estimator import LeapTS
 from leapts.forecasting.evaluation import MetricName, evaluate
 from leapts.forecasting.intervals import Level, interval_bounds
@@ -38,6 +38,8 @@ class ModelScore:
     seconds: float  # of fitting and forecasting
     p_value: float | None = None  # of the paired test over windows that its errors are those of LeapTS
     coverage: dict[Level, float]  # share of actual values inside the interval of each level; empty without intervals
+    width: dict[Level, float]  # mean width of the interval of each level, in the units of the data
+    wql: float | None  # weighted quantile loss of the point forecast and the ends of the intervals, which is a CRPS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +108,8 @@ def compare(
         values = torch.stack(parts, dim=1).reshape(-1).numpy()
         seconds[name] = time.perf_counter() - started
         frame = frame.with_columns(nw.new_series(name, values, nw.Float64, backend=frame.implementation))
-    coverage = coverage_reached(result, level, model.alias, panel.style.target_col)
-    return _scored(frame, panel, seconds, season, coverage, h)
+    intervals = interval_scores(result, level, model.alias, panel.style.target_col) if level else None
+    return _scored(frame, panel, seconds, season, intervals, h)
 
 
 def _require_distinct(model: LeapTS, panel: Panel, compared: Sequence[str], level: Sequence[Level]) -> None:
@@ -147,10 +149,10 @@ def _scored(
     panel: Panel,
     seconds: dict[str, float],
     season: int,
-    coverage: dict[Level, float],
+    intervals: IntervalScores | None,
     h: int,
 ) -> Comparison:
-    """Compute the errors of every model; coverage is the first one's."""
+    """Compute the errors of every model; intervals are the first one's."""
     style = panel.style
     scored = evaluate(
         frame.to_native(),
@@ -169,7 +171,9 @@ def _scored(
             name=name,
             seconds=spent,
             p_value=_paired_p_value(windows[:, 0], windows[:, number]) if number else None,
-            coverage={} if number else coverage,
+            coverage={} if number or intervals is None else intervals.coverage,
+            width={} if number or intervals is None else intervals.width,
+            wql=None if number or intervals is None else intervals.wql,
             **{metric: overall[metric][name] for metric in _METRICS},
         )
         for number, (name, spent) in enumerate(seconds.items())

@@ -12,7 +12,9 @@ from leapts.data.frames import long_frame
 from leapts.data.panel import Panel
 from leapts.data.validation import require_length
 from leapts.errors import ConfigError
+from leapts.forecasting.forecast import require_intervals
 from leapts.forecasting.intervals import Level, interval_bounds
+from leapts.forecasting.metrics import coverage, weighted_quantile_loss, width
 from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.trace_frame import CUTOFF
 from leapts.messages import counted
@@ -37,7 +39,13 @@ class Backtest:
     def __post_init__(self) -> None:
         if self.n_windows < 1 or self.step < 1:
             raise ConfigError(f"n_windows={self.n_windows} and step_size={self.step} must be at least 1")
-        interval_bounds(self.levels, self.config.alias)  # refuses impossible levels before the fit
+        # Impossible levels are refused before the fit.
+        if (
+            interval_bounds(self.levels, self.config.alias)
+            and self.config.loss == "huber"
+            and self.config.val_size == 0
+        ):
+            require_intervals([0.5], None)
 
     def run(self, panel: Panel, fit: Callable[[Panel], Predictor]) -> Any:
         """Forecast from every cutoff.
@@ -77,16 +85,27 @@ class Backtest:
         return long_frame(panel, series[order], np.concatenate(timestamps)[order], merged)
 
 
-def coverage_reached(frame: Any, levels: Sequence[Level], alias: str, target_col: str) -> dict[Level, float]:
-    """Share of a backtest's actual values inside the prediction interval, for each level."""
+@dataclass(frozen=True)
+class IntervalScores:
+    """Scores of the prediction intervals of a backtest."""
+
+    coverage: dict[Level, float]  # share of actual values inside the interval of each level
+    width: dict[Level, float]  # mean width of the intervals of each level, in the units of the data
+    wql: float  # weighted quantile loss of the ends of all intervals and the point forecast
+
+
+def interval_scores(frame: Any, levels: Sequence[Level], alias: str, target_col: str) -> IntervalScores:
+    """Compute the scores of the prediction intervals in the frame of a backtest."""
     table = nw.from_native(frame, eager_only=True)
-
-    def values(column: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-        return np.asarray(table.get_column(column).to_numpy(), dtype=np.float64)
-
-    actual = values(target_col)
-    sides = {(bound.level, bound.side): bound.column for bound in interval_bounds(levels, alias)}
-    return {
-        level: float(np.mean((values(sides[level, -1]) <= actual) & (actual <= values(sides[level, 1]))))
-        for level in sorted({level for level, _ in sides})
+    bounds = interval_bounds(levels, alias)
+    values = {
+        column: table.get_column(column).to_numpy() for column in (target_col, alias, *(b.column for b in bounds))
     }
+    actual, sides = values[target_col], {(bound.level, bound.side): values[bound.column] for bound in bounds}
+    ends = {level: (sides[level, -1], sides[level, 1]) for level in sorted({level for level, _ in sides})}
+    quantiles = {0.5: values[alias], **{bound.quantile: values[bound.column] for bound in bounds}}
+    return IntervalScores(
+        coverage={level: coverage(actual, *pair) for level, pair in ends.items()},
+        width={level: width(*pair) for level, pair in ends.items()},
+        wql=weighted_quantile_loss(actual, quantiles),
+    )

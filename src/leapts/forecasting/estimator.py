@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, overload
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError, ModelFileError, NotFittedError
 from leapts.forecasting.auto_config import AutoConfig
-from leapts.forecasting.cross_validation import Backtest, coverage_reached
+from leapts.forecasting.cross_validation import Backtest, interval_scores
 from leapts.forecasting.fit import fit, update
 from leapts.forecasting.forecast import Samples
 from leapts.forecasting.held_out import calibration_of
@@ -239,7 +239,7 @@ class LeapTS(Params):
             frame = plan.run(panel, fit_known)
         if not return_coverage:
             return frame
-        return frame, coverage_reached(frame, levels, self.alias, panel.style.target_col)
+        return frame, interval_scores(frame, levels, self.alias, panel.style.target_col).coverage
 
     @suggest_names
     def update(self, df: Any, *, max_steps: int | None = None, progress: ShowProgress = "auto") -> Self:

@@ -216,7 +216,8 @@ def _calibrated(
 
 
 def _untrained(panel: Panel, plan: FitPlan, config: FitConfig) -> Predictor:
-    clusters = _clusters(plan)
+    clusters, support = _clusters(plan), Support.of(panel, config.support)
+    found = [AutoOption("support", *support.summary())] if config.support == "auto" else []
     return Predictor(
         config=plan.model,
         training=plan.training,
@@ -226,8 +227,8 @@ def _untrained(panel: Panel, plan: FitPlan, config: FitConfig) -> Predictor:
         tail=tail_of(panel, plan.model.input_size),
         pad_short=config.pad_short,
         report=TrainingReport(),
-        auto_config=plan.auto_config,
-        support=Support.of(panel, config.support),
+        auto_config=AutoConfig([*plan.auto_config, *found]),
+        support=support,
         calibration=None,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float64, Int64
@@ -36,11 +36,18 @@ class ForecastWindows:
         return len(self.center)
 
 
-class Samples(NamedTuple):
+@dataclass(frozen=True)
+class Samples:
     """Sample paths to draw."""
 
     number: int
     seed: int
+
+    def __post_init__(self) -> None:
+        if self.number < 0:
+            raise ConfigError(f"n_samples={self.number}: must be at least 0")
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError(f"random_seed={self.seed}: must be at least 0 and below 2**63")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,5 +1,7 @@
 """Metrics on arrays and tensors."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 from torch import Tensor
@@ -71,6 +73,52 @@ def owa(smape: float, mase: float, naive2_smape: float, naive2_mase: float) -> f
     return (smape / naive2_smape + mase / naive2_mase) / 2
 
 
+def pinball(actual: Values, forecast: Values, quantile: float) -> float:
+    """Mean pinball loss of the forecasts of one quantile: `max(q (y - f), (q - 1) (y - f))`."""
+    return float(_pinball(*_pair(actual, forecast), quantile).mean())
+
+
+def weighted_quantile_loss(actual: Values, forecasts: Mapping[float, Values]) -> float:
+    """Twice the pinball loss over the sum of absolute actuals, averaged over quantiles: an approximation of the CRPS.
+
+    Args:
+        actual: Of any shape.
+        forecasts: Forecasts by quantile, each of the same shape.
+    """
+    losses = [2 * _pinball(*_pair(actual, values), quantile).sum() for quantile, values in forecasts.items()]
+    return float(over_scale(np.mean(losses), np.abs(_float64(actual)).sum()))
+
+
+def scaled_quantile_loss(actual: Values, forecasts: Mapping[float, Values], insample_scale: Values) -> float:
+    """Pinball loss in units of the in-sample seasonal naive error, averaged over quantiles and series.
+
+    Args:
+        actual: [series, h].
+        forecasts: Forecasts by quantile, each the same.
+        insample_scale: One for each series, from `naive_scale`.
+    """
+    losses = [_pinball(*_pair(actual, values), quantile).mean(axis=-1) for quantile, values in forecasts.items()]
+    return float(over_scale(np.mean(losses, axis=0), _float64(insample_scale)).mean())
+
+
+def coverage(actual: Values, lower: Values, upper: Values) -> float:
+    """Share of the actuals inside their interval, ends included."""
+    y, low = _pair(actual, lower)
+    return float(((low <= y) & (y <= _pair(actual, upper)[1])).mean())
+
+
+def width(lower: Values, upper: Values) -> float:
+    """Mean width of intervals."""
+    return float(np.subtract(*_pair(upper, lower)).mean())
+
+
+def _pinball(actual: FloatArray, forecast: FloatArray, quantile: float) -> FloatArray:
+    if not 0 < quantile < 1:
+        raise ConfigError(f"quantile {quantile!r} is not between 0 and 1")
+    error = actual - forecast
+    return np.maximum(quantile * error, (quantile - 1) * error)
+
+
 def naive_scale(values: Values, offsets: Values, season: int) -> FloatArray:
     """Each series' in-sample seasonal naive error, the mean of `|x[t] - x[t - season]|`, for MASE.
 
@@ -98,10 +146,10 @@ def naive_scale(values: Values, offsets: Values, season: int) -> FloatArray:
     return np.where(scale > ROUNDING * size, scale, 0.0)
 
 
-def over_scale(error: FloatArray, scale: FloatArray) -> FloatArray:
+def over_scale(error: npt.ArrayLike, scale: npt.ArrayLike) -> FloatArray:
     """`error / scale`, where 0 / 0 is 0 and anything else over 0 is infinite."""
-    unmeasured = np.where(error == 0, 0.0, np.inf)
-    return np.divide(error, scale, out=unmeasured, where=scale != 0)
+    unmeasured = np.where(np.equal(error, 0), 0.0, np.inf)
+    return np.divide(error, scale, out=unmeasured, where=np.not_equal(scale, 0))
 
 
 def _pair(actual: Values, forecast: Values) -> tuple[FloatArray, FloatArray]:

@@ -13,7 +13,6 @@ from leapts.data.panel import Panel
 from leapts.errors import ConfigError, DataError
 from leapts.forecasting import LeapTS
 from leapts.forecasting.forecast import Forecast
-from leapts.forecasting.intervals import quantile_bounds
 
 try:
     with warnings.catch_warnings():
@@ -109,10 +108,11 @@ class LeapTSForecaster(BaseForecaster):
 
     def _predict_quantiles(self, fh: ForecastingHorizon, X: Any, alpha: Sequence[float]) -> pd.DataFrame:  # noqa: ARG002, N803
         forecast = self._forecast()
-        # sktime computes alpha from levels, with rounding errors in the last digit.
-        wanted = [round(each, 12) for each in alpha]
-        found = forecast.columns(quantiles=list(dict.fromkeys(wanted)))
-        by_alpha = {bound.quantile: found[bound.column] for bound in quantile_bounds(list(dict.fromkeys(wanted)))}
+        # sktime computes alpha from levels, with rounding errors in the last digit, and may repeat one.
+        wanted = [round(each, 11) for each in alpha]
+        distinct = list(dict.fromkeys(wanted))
+        _, *values = forecast.columns(quantiles=distinct).values()
+        by_alpha = dict(zip(distinct, values, strict=True))
         columns = pd.MultiIndex.from_product([self._get_varnames(), alpha])
         return self._framed(fh, columns, np.stack([by_alpha[each] for each in wanted], 1))
 

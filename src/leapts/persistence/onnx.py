@@ -24,10 +24,9 @@ from leapts.model import LeapTSModel
 
 Format = Literal["onnx", "pt2"]
 METADATA = "leapts"
-SCHEMA = 2  # of the metadata; 1 had `joint` and `deviation`
+SCHEMA = 3  # of the metadata; 1 had `joint` and `deviation`, 2 no quantiles
 
 _INPUT = "history"
-_OUTPUTS = ("forecast", "start", "length", "scale")
 # The exporter's own version; for another one it converts every node.
 _OPSET = 18
 
@@ -56,8 +55,9 @@ def exported_program(predictor: Predictor) -> torch.export.ExportedProgram:
     """Convert a model to a `torch.export` program for any number of windows.
 
     The input is [batch, series, input_size]; univariate models have one series. The outputs are `forecast` as
-    [batch, series, h] and, if the model has a scheduler, `start`, `length` and `scale` of each leap as
-    [batch, series, leaps], with zeros after the last leap.
+    [batch, series, h]; if the model learned quantiles, `quantiles` as [batch, series, h, levels], before calibration;
+    and, if it has a scheduler, `start`, `length` and `scale` of each leap as [batch, series, leaps], with zeros after
+    the last leap.
 
     Raises:
         ConfigError: When the schedule is random, which a graph cannot be.
@@ -79,7 +79,7 @@ def exported_program(predictor: Predictor) -> torch.export.ExportedProgram:
 
 
 def metadata(predictor: Predictor) -> dict[str, Any]:
-    """Shapes, series names, and mean and standard deviation of each series."""
+    """Shapes, series names, mean and standard deviation of each series, and the levels of the quantiles."""
     fusion = predictor.model.fusion
     grid = getattr(getattr(getattr(fusion, "rollout", None), "scheduler", None), "grid", None)
     return {
@@ -92,6 +92,7 @@ def metadata(predictor: Predictor) -> dict[str, Any]:
         "mean": predictor.scaler.mean.tolist(),
         "std": predictor.scaler.std.tolist(),
         "scales": [] if grid is None else list(grid.names),
+        "quantiles": list(predictor.config.quantiles),
     }
 
 
@@ -103,11 +104,14 @@ class _Graph(nn.Module):
         self.model = model
 
     def forward(self, history: Tensor) -> dict[str, Tensor]:
-        forecast = self.model.traced(history)
-        if forecast.trace is None:
-            return {"forecast": forecast.values}
-        trace = forecast.trace
-        return {"forecast": forecast.values, "start": trace.start, "length": trace.length, "scale": trace.scale}
+        forecast, levels = self.model.traced(history), len(self.model.levels)
+        quantiles, trace = forecast.values.unflatten(2, (-1, levels)), forecast.trace
+        # Copied, since a view of the quantiles has no memory of its own in some runtimes.
+        outputs = {"forecast": quantiles[..., self.model.median].clone()}
+        outputs |= {"quantiles": quantiles} if levels > 1 else {}
+        if trace is not None:
+            outputs |= {"start": trace.start, "length": trace.length, "scale": trace.scale}
+        return outputs
 
 
 def _pt2(predictor: Predictor) -> bytes:
@@ -123,11 +127,12 @@ def _onnx(predictor: Predictor) -> bytes:
     except ImportError as error:
         raise ImportError("the ONNX export needs: pip install 'leapts[onnx]'") from error
     about = metadata(predictor)
+    leaps = ["start", "length", "scale"] if about["scales"] else []
     with _quiet_exporter():
         exported = torch.onnx.export(
             exported_program(predictor),
             input_names=[_INPUT],
-            output_names=list(_OUTPUTS if about["scales"] else _OUTPUTS[:1]),
+            output_names=["forecast", *(["quantiles"] if about["quantiles"] else []), *leaps],
             dynamic_shapes=({0: "batch"},),
             opset_version=_OPSET,
             dynamo=True,

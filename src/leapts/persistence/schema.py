@@ -165,6 +165,7 @@ def network_from(tensors: Mapping[str, Tensor], config: FolderConfig) -> LeapTSM
 def _require_ranges(tensors: Mapping[str, Tensor], config: FolderConfig) -> None:
     series, h = len(config.data.series), config.model.h
     limits = {"scaler.mean": MAX_VALUE, "scaler.std": 2 * MAX_VALUE, "tail.values": MAX_VALUE}
+    limits["calibration.scores"] = torch.finfo(torch.float16).max
     for name, value in tensors.items():
         limit = limits.get(name, _MAX_BY_PART.get(name.partition(".")[0], torch.inf))
         if value.is_floating_point() and not bool((value.abs() <= limit).all()):
@@ -176,6 +177,9 @@ def _require_ranges(tensors: Mapping[str, Tensor], config: FolderConfig) -> None
     groups = tensors.get("calibration.windows", tensors.get("scores.counts"))
     if groups is not None and len(groups) not in (1, series + 1):
         raise ValueError(f"the calibration has {len(groups)} groups; there are {series} series")
+    median = (config.model.quantiles or POINT_LEVELS).index(0.5)
+    if "calibration.offsets" in tensors and bool(tensors["calibration.offsets"][..., median].any()):
+        raise ValueError("calibration.offsets move the median")
     offsets, values = tensors["tail.offsets"], tensors["tail.values"]
     lengths = offsets.diff()
     is_split = (int(offsets[0]), int(offsets[-1])) == (0, len(values))

@@ -17,6 +17,7 @@ from leapts.errors import ConfigError, DataError
 from leapts.forecasting import LeapTS
 from leapts.forecasting.forecast import Forecast
 from leapts.forecasting.intervals import Level
+from leapts.forecasting.metrics import weighted_quantile_loss
 from leapts.forecasting.predictor import Predictor
 from leapts.model import ScheduleTrace
 from leapts.model.schedulers import SCALE_NAMES
@@ -25,10 +26,11 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Kind = Literal["new", "held out", "training"]  # windows after the training data, held out of it, or in it
 
-LEVELS: tuple[Level, ...] = (80, 95)
+LEVELS: tuple[Level, ...] = (50, 80, 95)
+_CALIBRATION_LEVELS: tuple[Level, ...] = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95)
 MAX_SERIES = 500
 MAX_CUTOFFS, MIN_CUTOFFS = 12, 3
-_VALUES_ON_A_PAGE = 20_000  # forecast values of all series and cutoffs: about 300 kB
+_VALUES_ON_A_PAGE = 20_000  # forecast values of all series and cutoffs: about 750 kB, with three intervals
 NEVER_SEEN = np.iinfo(np.int64).max
 
 
@@ -51,6 +53,8 @@ class Errors:
     coarse: Floats  # of the coarse forecast
     naive: Floats  # of the naive forecast, which repeats the last value before the cutoff
     coverage: dict[Level, Floats]  # share of values inside the interval of each level, by step
+    calibration: dict[Level, float]  # share of values inside the interval of further levels, over all steps
+    wql: float | None  # weighted quantile loss of the ends of all these intervals, which approximates the CRPS
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -93,10 +97,11 @@ class ReportContents:
         last = _array(history.values[history.offsets[1:] - 1])
         return last[:, None].repeat(self.fitted.config.h, axis=1)
 
-    def intervals(self, cutoff: Cutoff) -> dict[Level, tuple[Floats, Floats]]:
+    def intervals(self, cutoff: Cutoff, more: Sequence[Level] = ()) -> dict[Level, tuple[Floats, Floats]]:
         """Return the lower and upper ends of the prediction intervals of each level, [its series, h]."""
-        columns = cutoff.forecast.columns(self.levels)
-        return {level: (columns[f"LeapTS-lo-{level}"], columns[f"LeapTS-hi-{level}"]) for level in self.levels}
+        levels = sorted({*self.levels, *more})
+        columns = cutoff.forecast.columns(levels)
+        return {level: (columns[f"LeapTS-lo-{level}"], columns[f"LeapTS-hi-{level}"]) for level in levels}
 
     def absolute_errors(self, cutoff: Cutoff, forecast: Tensor | Floats | None = None) -> Floats:
         """Return absolute errors of a forecast, by default the model's, in standard deviations of each series.
@@ -189,18 +194,27 @@ def measure_errors(contents: ReportContents) -> Errors | None:
         return selected
 
     final = errors_of(lambda cutoff: cutoff.forecast.values)
-    inside: dict[Level, list[Floats]] = {level: [] for level in contents.levels}
+    more = _CALIBRATION_LEVELS if contents.levels else ()
+    inside: dict[Level, list[Floats]] = {level: [] for level in (*contents.levels, *more)}
+    quantiles: dict[float, list[Floats]] = {}
     for cutoff in cutoffs:
         actual = contents.actual(cutoff)
-        for level, (lower, upper) in contents.intervals(cutoff).items():
+        for level, (lower, upper) in contents.intervals(cutoff, more).items():
             inside[level].append(_array((lower <= actual) & (actual <= upper)))
+            quantiles.setdefault(0.5 - level / 200, []).append(lower)
+            quantiles.setdefault(0.5 + level / 200, []).append(upper)
+    actuals = np.concatenate([contents.actual(cutoff) for cutoff in cutoffs])[chosen]
+    forecasts = {quantile: np.concatenate(parts)[chosen] for quantile, parts in quantiles.items()}
+    shares = {level: np.concatenate(parts)[chosen] for level, parts in inside.items()}
     return Errors(
         kind=kind,
         windows=len(final),
         final=final.mean(0),
         coarse=errors_of(lambda cutoff: cutoff.forecast.coarse).mean(0),
         naive=errors_of(contents.naive).mean(0),
-        coverage={level: np.concatenate(shares)[chosen].mean(0) for level, shares in inside.items()},
+        coverage={level: shares[level].mean(0) for level in contents.levels},
+        calibration={level: float(shares[level].mean()) for level in more},
+        wql=weighted_quantile_loss(actuals, forecasts) if forecasts else None,
     )
 
 

@@ -1,8 +1,9 @@
 """Encode the contents of a report as compact JSON, and a trace as a table or a timeline.
 
 The values of a series are stored as integers: multiples of a power of ten near a thousandth of its standard deviation,
-counted from its median. A row of values is one string, which the page splits only when the row is shown, so that a page
-of thousands of forecasts opens at once.
+counted from its median. Ends of intervals are multiples of ten times that, each counted from the end below it. A row of
+values is one string, which the page splits only when the row is shown, so that a page of thousands of forecasts opens
+at once.
 """
 
 import json
@@ -142,7 +143,16 @@ class _Grid:
         return self.differences(values - self.middle * self.unit)
 
     def differences(self, values: Floats) -> str:
-        return " ".join(map(str, np.rint(values / self.unit).astype(np.int64).tolist()))
+        return _integers(values / self.unit)
+
+    def band_rows(self, ends: Floats) -> list[str]:
+        """Encode the ends of intervals, [ends, h], from the lowest to the highest."""
+        rising = np.rint(ends / (10 * self.unit))
+        return [_integers(row) for row in np.diff(rising, axis=0, prepend=self.middle // 10)]
+
+
+def _integers(values: Floats) -> str:
+    return " ".join(map(str, np.rint(values).astype(np.int64).tolist()))
 
 
 def _series(contents: ReportContents) -> tuple[list[dict[str, Any]], list[tuple[int, ...]]]:
@@ -179,15 +189,17 @@ def _add_forecasts(
     records: list[dict[str, Any]], grids: list[_Grid], contents: ReportContents, cutoff: Cutoff, number: int
 ) -> None:
     forecast = cutoff.forecast
-    final, intervals = forecast.values.double().numpy(), contents.intervals(cutoff).values()
+    final, intervals = forecast.values.double().numpy(), contents.intervals(cutoff)
+    # From the lowest end to the highest: 95 %, 80 %, 50 %, and then the upper ends.
+    ends = [intervals[level][0] for level in reversed(contents.levels)] + [upper for _, upper in intervals.values()]
     coarse = None if forecast.coarse is None else forecast.coarse.double().numpy() - final
     errors = contents.absolute_errors(cutoff)
     leaps = None if forecast.trace is None else _leaps(forecast.trace)
     for place, row in enumerate(cutoff.rows.tolist()):
         record, grid = records[row], grids[row]
         record["final"][number] = grid.row(final[place])
-        ends = [[grid.differences(end[place] - final[place]) for end in interval] for interval in intervals]
-        record["bands"][number] = ends
+        if ends:
+            record["bands"][number] = grid.band_rows(np.stack([end[place] for end in ends]))
         if coarse is not None and leaps is not None:
             # Differences to the final forecast are small numbers, and short to write.
             record["coarse"][number] = grid.differences(coarse[place])
@@ -216,6 +228,7 @@ def _model(contents: ReportContents) -> dict[str, Any]:
     report, config = fitted.report, fitted.config
     errors, schedules = measure_errors(contents), measure_schedules(contents)
     return {
+        "loss": "pinball" if config.quantiles else "Huber",
         "parameters": sum(parameter.numel() for parameter in fitted.model.parameters()),
         "training": {
             "steps": report.steps,
@@ -244,6 +257,8 @@ def _model(contents: ReportContents) -> dict[str, Any]:
             "coarse": _shorts(errors.coarse),
             "naive": _shorts(errors.naive),
             "coverage": [_shorts(errors.coverage[level]) for level in contents.levels],
+            "wql": _short(errors.wql, 4) if errors.wql is not None and math.isfinite(errors.wql) else None,
+            "calibration": [[level, _short(share, 4)] for level, share in errors.calibration.items()],
         },
         "schedules": schedules
         and {

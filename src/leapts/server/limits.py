@@ -14,6 +14,7 @@ class Limits:
     bodies: int = 32_000_000
     series: int = 2_000  # series in one request
     length: int = 100_000  # values in one series
+    sampled: int = 200_000  # values of all sample paths in one response
     concurrency: int = 128  # forecasts in progress or waiting; further requests get status 503
     tables: int = 4  # same for CSV forecasts and reports, which take longer
     # Seconds of work that may be queued before a request; more if one recent request alone took longer.

@@ -17,7 +17,7 @@ import torch
 
 from leapts.errors import ConfigError, LeapTSError, ModelFileError
 from leapts.forecasting import LeapTS
-from leapts.forecasting.forecast import Forecast, ForecastWindows, require_intervals
+from leapts.forecasting.forecast import Forecast, ForecastWindows, Samples, require_intervals
 from leapts.forecasting.intervals import Level, requested_bounds
 from leapts.forecasting.predictor import Predictor
 from leapts.model import ScheduleTrace
@@ -25,7 +25,7 @@ from leapts.model.network import GatedFusion, Record
 from leapts.model.schedulers import SCALE_NAMES
 from leapts.persistence.save import CONFIG, WEIGHTS
 from leapts.server.limits import Limits
-from leapts.server.problems import from_message, too_large
+from leapts.server.problems import TOO_LARGE, Problem, from_message, too_large
 from leapts.server.schemas import ForecastIn, ForecastOut, LeapOut, ModelOut, SeriesOut
 from leapts.server.timestamps import future_texts
 
@@ -94,8 +94,9 @@ class ServedModel:
         longest = max(map(len, values))
         if longest > limits.length:
             raise too_large(f"the request has a series of {longest:,} values", limits.length, "--max-length")
+        check_samples(request.samples * len(request.series) * self.predictor.config.h, limits)
         try:
-            self._check_levels(request.level, request.quantiles)
+            self._check_levels(request.level, request.quantiles, request.samples)
             if request.trace and not isinstance(self.predictor.model.fusion, GatedFusion):
                 raise ConfigError("this model has no scheduling branch; leave trace out")
             self._check_ends(request)
@@ -116,7 +117,9 @@ class ServedModel:
 
     def respond(self, checked: CheckedRequest, forecast: Forecast) -> ForecastOut:
         """Give each series its forecast, intervals, timestamps and leaps."""
-        found = forecast.columns(checked.request.level, checked.request.quantiles, self.estimator.alias)
+        asked = checked.request
+        samples = Samples(asked.samples, asked.random_seed)
+        found = forecast.columns(asked.level, asked.quantiles, self.estimator.alias, samples)
         columns = {name: values.tolist() for name, values in found.items()}
         leaps = None if forecast.trace is None else leaps_of(forecast.trace)
         forecasts = []
@@ -152,9 +155,9 @@ class ServedModel:
             target_col=estimator.target_col,
         )
 
-    def _check_levels(self, level: Sequence[Level] | None, quantiles: Sequence[float] | None) -> None:
-        """Refuse intervals that the model cannot give, before it forecasts."""
-        if requested_bounds(level, quantiles):
+    def _check_levels(self, level: Sequence[Level] | None, quantiles: Sequence[float] | None, samples: int) -> None:
+        """Refuse intervals and sample paths that the model cannot give, before it forecasts."""
+        if requested_bounds(level, quantiles) or samples:
             require_intervals(self.predictor.levels, self.predictor.calibration)
 
     def _check_ends(self, request: ForecastIn) -> None:
@@ -168,6 +171,17 @@ class ServedModel:
 
     def _timestamps(self, last: str | int) -> list[str | int]:
         return future_texts(last, self.predictor.tail, self.predictor.config.h)
+
+
+def check_samples(values: int, limits: Limits) -> None:
+    """Refuse a response with more values of sample paths than the limit.
+
+    Raises:
+        Problem: With the number.
+    """
+    if values > limits.sampled:
+        detail = f"the sample paths have {values:,} values; the limit is {limits.sampled:,}"
+        raise Problem(TOO_LARGE, detail, "ask for fewer samples, or send fewer series at a time")
 
 
 def identity_of(folder: Path) -> Identity | None:

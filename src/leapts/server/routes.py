@@ -15,7 +15,7 @@ from leapts.server.admission import Admission
 from leapts.server.batching import Batcher
 from leapts.server.limits import Limits
 from leapts.server.metrics import Metrics
-from leapts.server.model import ServedModel
+from leapts.server.model import ServedModel, check_samples
 from leapts.server.problems import Kind, too_slow
 from leapts.server.registry import ModelRegistry
 from leapts.server.request_body import BodyReader, parse_forecast
@@ -104,7 +104,14 @@ async def forecast_csv(query: Annotated[ForecastTableIn, Query()], request: Requ
 
     def work() -> bytes:
         panel = read_table(table, model, query, services.limits)
-        frame = model.estimator.predict(panel.in_frames_of("pyarrow"), level=level)
+        check_samples(query.samples * len(panel) * model.predictor.config.h, services.limits)
+        frame = model.estimator.predict(
+            panel.in_frames_of("pyarrow"),
+            level=level,
+            quantiles=query.quantiles or None,
+            n_samples=query.samples,
+            random_seed=query.random_seed,
+        )
         return csv_bytes(frame, escape_formulas=query.escape_formulas)
 
     return _CSVResponse(await services.tables.run(work), headers=_attachment("forecast.csv"))

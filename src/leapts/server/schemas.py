@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field
 from leapts.config import Layout
 
 MAX_INTEGER = 2**53  # the largest that every JSON parser reads exactly
+MAX_SAMPLES = 1000  # sample paths in one request
 _Integer = Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER)]
 _Value = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -52,6 +53,8 @@ class ForecastIn(_Strict):
     quantiles: Annotated[
         list[Quantile] | None, FailFast(), Field(max_length=20, description="Quantiles; instead of level.")
     ] = None
+    samples: Annotated[int, Field(ge=0, le=MAX_SAMPLES, description="Number of sample paths.")] = 0
+    random_seed: Annotated[int, Field(ge=0, le=MAX_INTEGER, description="Seed of the sample paths.")] = 1
     trace: Annotated[bool, Field(description="Whether to return every leap of the forecast.")] = False
 
 
@@ -71,6 +74,9 @@ class ForecastTableIn(TableIn):
     """Query of a forecast from a CSV table."""
 
     level: Annotated[list[Level], Field(max_length=20, description="Prediction intervals, in percent.")] = []
+    quantiles: Annotated[list[Quantile], Field(max_length=20, description="Quantiles; instead of level.")] = []
+    samples: Annotated[int, Field(ge=0, le=MAX_SAMPLES, description="Number of sample paths.")] = 0
+    random_seed: Annotated[int, Field(ge=0, le=MAX_INTEGER, description="Seed of the sample paths.")] = 1
     escape_formulas: Annotated[
         bool, Field(description="Put an apostrophe before names that a spreadsheet would take for formulas.")
     ] = False

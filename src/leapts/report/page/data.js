@@ -44,6 +44,17 @@ function leapsOf(series, cutoff) {
   });
 }
 
+// The intervals of one forecast. Their ends are in tens of units, each counted from the end below it.
+function bandsOf(series, cutoff) {
+  let below = Array(DATA.h).fill(Math.floor(series.middle / 10));
+  const factor = power(series.digits - 1);
+  const ends = (series.bands[cutoff] || []).map((row) => {
+    below = numbers(row).map((n, step) => n + below[step]);
+    return below.map((n) => (series.digits > 1 ? n / factor : n * factor));
+  });
+  return DATA.levels.map((level, i) => ({ level, lower: ends[DATA.levels.length - 1 - i], upper: ends[DATA.levels.length + i] }));
+}
+
 // The kind of the window after a cutoff: new, held out or training.
 function kindOf(series, cutoff) {
   const after = DATA.afters[cutoff];
@@ -67,10 +78,7 @@ function forecastOf(seriesIndex, cutoff, shown = SHOWN) {
     past: values.slice(from, at),
     actual: values.slice(at, at + DATA.h),
     timestamps: timestampsOf(series.clock).slice(from, at + DATA.h),
-    bands: DATA.levels.map((level, i) => {
-      const [lower, upper] = series.bands[cutoff][i].map((end) => unpack(series, end, 0).map((difference, step) => final[step] + difference));
-      return { level, lower, upper };
-    }),
+    bands: bandsOf(series, cutoff),
     leaps: leapsOf(series, cutoff),
     kind: kindOf(series, cutoff),
   };

@@ -20,6 +20,7 @@ function drawModel() {
   const cards = [
     card("Error by step of the horizon", "Mean absolute error, in standard deviations of each series", errors && errorChart(errors)),
     card("Coverage of the intervals", "Share of actual values inside the interval, by step; dotted lines are the nominal levels", errors && errors.coverage.length && coverageChart(errors)),
+    card("Calibration", "Share of actual values inside the interval of each level, over all steps; well calibrated intervals lie on the dotted line", errors && errors.calibration.length && calibrationChart(errors)),
     card("Training", "Training loss, and mean absolute error on held-out windows", training.losses.length && trainingCharts(training)),
     card("Scales and leaps", "Over all forecasts in this report", schedules && scheduleCharts(schedules)),
     card("Options chosen automatically", "From the data, because they were not given", autoConfig.length && table(["option", "value", "reason"], autoConfig, "stacked")),
@@ -42,6 +43,7 @@ function keyNumbers() {
     const [ours, last] = [mean(errors.final), mean(errors.naive)];
     facts.push(["mean absolute error", ours.toFixed(3), last > 0 ? `standard deviations; naive forecast: ${last.toFixed(3)}` : "standard deviations"]);
     errors.coverage.forEach((shares, i) => facts.push([`inside the ${DATA.levels[i]} % interval`, percent(mean(shares), 1), `of ${counted(errors.windows * DATA.h, "value")}`]));
+    if (errors.wql !== null) facts.push(["weighted quantile loss", errors.wql.toFixed(3), "CRPS over the mean absolute value"]);
   } else if (training.validation !== null) facts.push(["held-out error", training.validation.toFixed(3), "standard deviations"]);
   if (schedules) {
     const forecasts = schedules.counts.reduce((sum, [, n]) => sum + n, 0);
@@ -65,14 +67,23 @@ function errorChart(errors) {
 }
 
 function coverageChart(errors) {
-  const lines = errors.coverage.map((shares, i) => ({ name: `${DATA.levels[i]} % interval`, points: bySteps(shares), kind: `final c${i ? 0 : 3}`, fill: `f${i ? 0 : 3}` }));
-  const aims = DATA.levels.map((level, i) => ({ value: level / 100, kind: `c${i ? 0 : 3}` }));
+  const color = (i) => [3, 0, 2][i % 3];
+  const lines = errors.coverage.map((shares, i) => ({ name: `${DATA.levels[i]} % interval`, points: bySteps(shares), kind: `final c${color(i)}`, fill: `f${color(i)}` }));
+  const aims = DATA.levels.map((level, i) => ({ value: level / 100, kind: `c${color(i)}` }));
   return lineChart({ title: "Coverage by step of the horizon", x: "step", lines, aims, ceiling: 1, yText: (value) => percent(value) });
+}
+
+function calibrationChart(errors) {
+  const lines = [
+    { name: "observed share", points: errors.calibration, kind: "final c0", fill: "f0" },
+    { name: "nominal level", points: errors.calibration.map(([level]) => [level, level / 100]), kind: "final c1 dash", fill: "f1" },
+  ];
+  return lineChart({ title: "Observed share by nominal level", x: "nominal level, %", lines, floor: 0, ceiling: 1, yText: (value) => percent(value) });
 }
 
 function trainingCharts(training) {
   const best = { at: training.best, text: `best, step ${training.best.toLocaleString("en")}` };
-  const loss = { name: "training loss (Huber)", points: training.losses, kind: "loss c1", fill: "f1" };
+  const loss = { name: `training loss (${DATA.model.loss})`, points: training.losses, kind: "loss c1", fill: "f1" };
   if (!training.validations.length) return lineChart({ title: "Training loss", x: "step", lines: [loss] });
   const held = { name: "held-out mean absolute error", points: training.validations, kind: "loss c0", fill: "f0" };
   return [
