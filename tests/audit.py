@@ -1,7 +1,6 @@
-"""What the library may not do while any test runs, whoever made it do so.
+"""An audit hook: a test fails if the library unpickles objects, evaluates text or starts a program during it.
 
-Python tells an audit hook of whatever unpickles objects, evaluates text or starts a program. Nothing of that has a
-place in a library that reads unseen' files, so a test during which it happens on behalf of `src/leapts` fails.
+The library reads untrusted files and needs none of these. What others do counts when `src/leapts` called them.
 Imports are left to the scan of the sources, which holds them to names that are written there.
 """
 
@@ -35,12 +34,12 @@ _heard: list[str] = []
 
 
 def install() -> None:
-    """Listen from now on; a hook stays for good."""
+    """Install the hook, which cannot be removed."""
     sys.addaudithook(_hear)
 
 
 def require_nothing_heard() -> None:
-    """Raise when something was heard since the last time, and forget it."""
+    """Fail if the hook recorded anything since the last call."""
     heard = "; ".join(_heard[:3])
     _heard.clear()
     assert not heard, f"the library did what it may not: {heard}"
@@ -58,7 +57,7 @@ def _hear(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def _on_whose_behalf(frame: FrameType | None) -> str | None:
-    """The line of ours that made this happen, if any did; what happens while a module is imported is the module's."""
+    """Find the line of ours that caused an event; imports are attributed to the imported module."""
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(_OURS):

@@ -1,7 +1,4 @@
-"""For every test: the shape checks written in signatures, and an ear for what the library may not do.
-
-Users pay for neither.
-"""
+"""For every test: check the shapes in signatures, and audit forbidden operations. Neither costs users anything."""
 
 import os
 import sys
@@ -33,21 +30,21 @@ audit.install()
 
 @pytest.fixture(autouse=True)
 def _audited() -> Iterator[None]:
-    """Fails the test during which, or for whose fixtures, the library did what it may not."""
+    """Fail a test if the library did a forbidden operation during it or its fixtures."""
     yield
     audit.require_nothing_heard()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """What was measured is kept now: a process of several that is slow to end is ended, and loses it."""
+    """Save coverage now, since a worker process that is slow to end is killed."""
     if "coverage" in sys.modules and (measuring := sys.modules["coverage"].Coverage.current()) is not None:
         measuring.save()
 
 
 @pytest.fixture(scope="module")
 def unchecked_shapes() -> Iterator[None]:
-    """No shape checks while a graph is exported: its sizes are symbols, which the checks take for mistakes."""
+    """Turn shape checks off while a graph is exported, because its sizes are symbols."""
     config.update("jaxtyping_disable", True)
     yield
     config.update("jaxtyping_disable", False)
@@ -55,7 +52,7 @@ def unchecked_shapes() -> Iterator[None]:
 
 @pytest.fixture
 def doubles() -> Iterator[None]:
-    """A program whose numbers are double by default."""
+    """Make float64 the default type of torch."""
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)

@@ -13,7 +13,7 @@ Size = Annotated[int, Field(ge=1)]
 class Options(BaseModel):
     """A frozen group of options; unknown names and impossible values are refused by name."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class MlpMixing(Options):

@@ -1,4 +1,4 @@
-"""Turns the shape and type checks of the data layer on, and keeps property tests steady."""
+"""Check shapes and types in the data layer, and make property tests repeatable."""
 
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook

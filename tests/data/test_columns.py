@@ -14,7 +14,7 @@ _TEXT = st.text(st.sampled_from("ab \n0017²٣é"), min_size=1, max_size=6)
 
 
 @given(st.lists(_TEXT, max_size=12, unique=True))
-def test_names_sort_by_their_keys_whichever_way_is_taken(names: list[str]) -> None:
+def test_both_ways_of_sorting_names_give_natural_order(names: list[str]) -> None:
     assert [names[index] for index in natural_order(names)] == sorted(names, key=natural_key)
 
 
@@ -47,7 +47,7 @@ def test_row_numbers_are_no_series() -> None:
     assert read_panel(pd.DataFrame({"index": [7.0, 7.5, 7.25], "date": days})).series == ("index",)
 
 
-def test_what_a_long_frame_has_beside_its_values_is_said_to_be_unused() -> None:
+def test_other_columns_of_a_long_frame_are_reported_as_unused() -> None:
     frame = pd.DataFrame({"ds": [1, 2, 3], "y": 1.0, "price": 2.0, "note": "x"})
     assert read_panel(frame).unused == ("price", "note")
     assert read_panel(frame.assign(unique_id="a")).unused == ("price", "note")

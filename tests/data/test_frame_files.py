@@ -23,7 +23,7 @@ FRAME = pd.DataFrame(
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-def test_what_is_written_reads_back_the_same(tmp_path: Path, name: str, kind: str) -> None:
+def test_a_written_frame_reads_back_the_same(tmp_path: Path, name: str, kind: str) -> None:
     frame: Any = {"pandas": FRAME, "polars": pl.from_pandas(FRAME), "pyarrow": pa.Table.from_pandas(FRAME)}[kind]
     panel, again = read_panel(frame), read_panel(write_frame(frame, tmp_path / name))
     assert again.series == panel.series
@@ -62,7 +62,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-def test_where_cells_are_safe_no_text_is_a_formula(kind: str) -> None:
+def test_escaped_cells_hold_no_formula(kind: str) -> None:
     names = ["=1", "+1", "-1", "@a", "\t=1", "\r=1", "\uff1d1", "'=1", "plain", "a=1", "'quoted", None]
     source = pd.DataFrame({"=column": names, "y": [-1.0] * len(names)})
     frame: Any = {"pandas": source, "polars": pl.from_pandas(source), "pyarrow": pa.Table.from_pandas(source)}[kind]
@@ -74,19 +74,19 @@ def test_where_cells_are_safe_no_text_is_a_formula(kind: str) -> None:
     assert b"'=" not in csv_bytes(source.head(7))
 
 
-def test_safe_cells_reach_categories_and_files(tmp_path: Path) -> None:
+def test_categories_and_files_are_escaped_too(tmp_path: Path) -> None:
     frame = pd.DataFrame({"unique_id": pd.Categorical(["=1", "b"]), "y": [1, 2]})
     target = write_frame(frame, tmp_path / "a.csv", escape_formulas=True)
     assert pd.read_csv(target)["unique_id"].tolist() == ["'=1", "b"]
 
 
-def test_a_folder_is_not_written_over(tmp_path: Path) -> None:
+def test_a_folder_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "a.csv").mkdir()
     with pytest.raises(DataError, match=r"a\.csv is a folder; choose another name"):
         write_frame(FRAME, tmp_path / "a.csv")
 
 
-def test_parts_of_seconds_are_kept() -> None:
+def test_fractions_of_seconds_are_kept() -> None:
     frame = FRAME.assign(ds=pd.to_datetime(["2024-01-01 00:00:00.5"] * 3))
     assert b"2024-01-01 00:00:00.5" in csv_bytes(frame)
     assert b"2024-01-01 01:00:00," in csv_bytes(FRAME)

@@ -23,21 +23,21 @@ def daily(**changes: Any) -> pd.DataFrame:
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("timezone", [None, "UTC", "Europe/Berlin"])
-def test_a_pandas_frame_comes_back_as_it_went_in(unit: Any, timezone: str | None) -> None:
+def test_a_pandas_frame_keeps_its_types(unit: Any, timezone: str | None) -> None:
     frame = daily()
     frame["ds"] = frame.ds.dt.tz_localize(timezone).dt.as_unit(unit)
     pd.testing.assert_frame_equal(panel_frame(read_panel(frame)), frame)
 
 
 @pytest.mark.parametrize("timezone", [None, "Europe/Berlin"])
-def test_a_polars_frame_comes_back_as_it_went_in(timezone: str | None) -> None:
+def test_a_polars_frame_keeps_its_types(timezone: str | None) -> None:
     timestamps = pl.col("ds").dt.replace_time_zone(timezone).dt.cast_time_unit("ms")
     frame = pl.from_pandas(daily()).with_columns(timestamps)
     assert panel_frame(read_panel(frame)).equals(frame)
     assert panel_frame(read_panel(frame)).schema == frame.schema
 
 
-def test_dates_come_back_as_dates() -> None:
+def test_dates_stay_dates() -> None:
     frame = pl.DataFrame({"unique_id": ["a", "a"], "ds": [date(2024, 1, 1), date(2024, 1, 2)], "y": [1.0, 2.0]})
     forecast = forecast_frame(read_panel(frame), {"LeapTS": np.array([[3.0]])}, h=1)
     assert forecast["ds"].to_list() == [date(2024, 1, 3)]
@@ -63,14 +63,14 @@ def test_steps_that_outgrow_their_type_get_a_larger_one(kind: Any) -> None:
     assert forecast["ds"].tolist() == [int(last) + 1, int(last) + 2]
 
 
-def test_hashes_can_be_names() -> None:
+def test_series_names_can_be_64_bit_hashes() -> None:
     names = np.array([2**64 - 1, 7], dtype=np.uint64)
     frame = pd.DataFrame({"unique_id": names.repeat(2), "ds": [1, 2] * 2, "y": 1.0})
     forecast = forecast_frame(read_panel(frame), {"LeapTS": np.ones((2, 1))}, h=1)
     assert forecast["unique_id"].tolist() == [7, 2**64 - 1]
 
 
-def test_an_arrow_table_comes_back_as_it_went_in() -> None:
+def test_an_arrow_table_keeps_its_types() -> None:
     table = pa.table({"unique_id": [7, 7], "ds": pa.array([1, 2], pa.int32()), "y": [1.0, 2.0]})
     assert panel_frame(read_panel(table)).equals(table)
 

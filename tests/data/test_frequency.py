@@ -89,7 +89,7 @@ def test_integer_steps_have_an_integer_frequency() -> None:
     np.testing.assert_array_equal(future_timestamps(np.array([11, 6]), 2, 2), [[13, 15], [8, 10]])
 
 
-def test_business_days_are_told_from_days() -> None:
+def test_business_days_are_distinguished_from_days() -> None:
     assert infer_frequency(regular("2024-01-01", 15, "B"), START) == "B"
     assert infer_frequency(regular("2024-01-01", 15, "D"), START) == "D"
     assert infer_frequency(regular("2024-01-01", 5, "D"), START) == "D"  # Monday to Friday of one week
@@ -108,7 +108,7 @@ def test_months_are_preferred_to_weeks_and_days(timestamps: list[str], alias: st
     assert infer_frequency(np.array(timestamps, dtype="datetime64[us]"), START) == alias
 
 
-def test_a_step_across_two_series_is_no_step() -> None:
+def test_the_frequency_ignores_the_jump_between_two_series() -> None:
     timestamps = np.concatenate([regular("2024-01-01", 2, "D"), regular("2024-03-01", 2, "D")])
     assert infer_frequency(timestamps, np.array([0, 2])) == "D"
 
@@ -117,7 +117,7 @@ def test_a_step_across_two_series_is_no_step() -> None:
 @pytest.mark.parametrize(
     ("start", "freq"), [("2024-03-25", "h"), ("2024-10-20", "h"), ("2024-03-05", "D"), ("2024-01-31", "ME")]
 )
-def test_daylight_saving_jumps_are_ordinary(timezone: str, start: str, freq: str) -> None:
+def test_hourly_steps_cross_daylight_saving_changes(timezone: str, start: str, freq: str) -> None:
     expected = pd.date_range(start, periods=400, freq=freq, tz=timezone)
     utc = expected.tz_convert("UTC").tz_localize(None).as_unit("us").to_numpy()
     np.testing.assert_array_equal(future_timestamps(utc[:1], freq, 399, timezone)[0], utc[1:])
@@ -176,7 +176,7 @@ def test_a_last_timestamp_off_the_calendar_is_refused() -> None:
         future_timestamps(regular("2024-01-15", 1, "D"), "MS", 3)
 
 
-def test_series_that_end_apart_continue_apart() -> None:
+def test_each_series_continues_from_its_own_end() -> None:
     last = np.array(["1999-12-31", "2024-02-29"], dtype="datetime64[us]")
     expected = np.array([["2000-01-31", "2000-02-29"], ["2024-03-31", "2024-04-30"]], dtype="datetime64[us]")
     np.testing.assert_array_equal(future_timestamps(last, "ME", 2), expected)
@@ -211,18 +211,18 @@ def test_integer_steps_have_no_season() -> None:
         ("bh", "business hours"),
     ],
 )
-def test_what_is_no_frequency_is_refused_with_a_cure(freq: str | int, message: str) -> None:
+def test_an_invalid_frequency_is_refused_with_a_hint(freq: str | int, message: str) -> None:
     with pytest.raises(DataError, match=message):
         parse_frequency(freq)
 
 
-def test_one_timestamp_tells_no_frequency() -> None:
+def test_no_frequency_is_inferred_from_one_timestamp() -> None:
     with pytest.raises(DataError, match="pass freq="):
         infer_frequency(regular("2024-01-01", 2, "D"), np.array([0, 1]))
 
 
-def test_seasons_that_look_like_months_are_refused_with_a_cure() -> None:
-    """2000/01, 2001/02, ... read as months are thirteen of them univariate."""
+def test_seasons_that_look_like_months_are_refused_with_a_hint() -> None:
+    """2000/01, 2001/02, ... read as months are thirteen months apart."""
     timestamps = np.array([f"{2000 + year}-{1 + year:02}" for year in range(11)], dtype="datetime64[M]").astype(
         "datetime64[us]"
     )
@@ -231,7 +231,7 @@ def test_seasons_that_look_like_months_are_refused_with_a_cure() -> None:
     assert infer_frequency(regular("2024-01-01", 12, "4MS"), START) == "4MS"
 
 
-def test_monthly_timestamps_in_mid_month_are_refused_with_a_cure() -> None:
+def test_monthly_timestamps_in_mid_month_are_refused_with_a_hint() -> None:
     timestamps = regular("2024-01-01", 12, "MS") + np.timedelta64(14, "D")
     with pytest.raises(DataError, match=r"no calendar frequency; pass freq=.* freq=1"):
         infer_frequency(timestamps, START)

@@ -17,7 +17,7 @@ BORDER = st.integers(-15, 15)
 
 
 def ragged(lengths: list[int]) -> Panel:
-    """Series s0, s1 ... whose values tell series and step: 1002 is step 2 of s1."""
+    """Make series s0, s1 ... whose values name series and step: 1002 is step 2 of s1."""
     frame = pd.DataFrame(
         [
             (f"s{series}", step, 1000.0 * series + step)
@@ -43,14 +43,14 @@ def test_slices_equal_python_slices_of_each_series(lengths: list[int], start: in
 
 
 @given(LENGTHS, st.integers(0, 15))
-def test_head_and_tail_make_the_whole(lengths: list[int], steps: int) -> None:
+def test_head_and_tail_together_are_the_panel(lengths: list[int], steps: int) -> None:
     panel = ragged(lengths)
     head, tail = lists(panel.head(-steps) if steps else panel), lists(panel.tail(steps))
     assert [a + b for a, b in zip(head, tail, strict=True)] == lists(panel)
     assert [len(series) for series in tail] == [min(length, steps) for length in lengths]
 
 
-def test_timestamps_run_on_from_the_first() -> None:
+def test_timestamps_follow_the_first_one_in_steps_of_the_frequency() -> None:
     panel = ragged([3, 1, 2])
     assert panel.timestamps().tolist() == [0, 1, 2, 0, 0, 1]
     assert panel.last().tolist() == [2, 0, 1]
@@ -66,7 +66,7 @@ def at_a_skipped_time(freq: str, periods: int) -> Panel:
 
 
 @pytest.mark.parametrize(("freq", "periods"), [("D", 90), ("7D", 15), ("364D", 8), ("W-SUN", 15), ("52W-SUN", 8)])
-def test_no_cut_moves_the_timestamps_after_it(freq: str, periods: int) -> None:
+def test_cutting_aligned_series_keeps_their_timestamps(freq: str, periods: int) -> None:
     whole = at_a_skipped_time(freq, periods)
     timestamps = whole.timestamps().reshape(2, -1)
     ahead = whole.future_timestamps(30)
@@ -81,7 +81,7 @@ def test_no_cut_moves_the_timestamps_after_it(freq: str, periods: int) -> None:
         np.testing.assert_array_equal(part.future_timestamps(30), ahead)
 
 
-def test_no_cut_of_ragged_series_moves_the_timestamps_after_it() -> None:
+def test_cutting_ragged_series_keeps_their_timestamps() -> None:
     timestamps = at_a_skipped_time("D", 480).timestamps()[:480]
     days = pd.DatetimeIndex(timestamps).tz_localize("UTC").tz_convert("America/New_York")
     parts = {"late": days[100:300], "long": days, "short": days[60:75]}  # the 12th of March is the day 70
@@ -96,13 +96,13 @@ def test_no_cut_of_ragged_series_moves_the_timestamps_after_it() -> None:
     np.testing.assert_array_equal(part.future_timestamps(7), panel.future_timestamps(7))
 
 
-def test_selected_series_come_in_the_order_asked_for() -> None:
+def test_selected_series_are_in_the_given_order() -> None:
     panel = ragged([3, 1, 2]).select(["s2", "s0"])
     assert panel.series == ("s2", "s0")
     assert lists(panel) == [[2000, 2001], [0, 1, 2]]
 
 
-def test_an_unknown_series_is_refused_with_the_nearest() -> None:
+def test_an_unknown_series_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(DataError, match=r"there is no series 'S2'; did you mean 's2'\?"):
         ragged([3, 1, 2]).select(["S2"])
     with pytest.raises(DataError, match="there is no series 'xyz'; there are 's0', 's1'"):
@@ -121,7 +121,7 @@ def test_ragged_series_form_no_matrix() -> None:
         ragged([4, 3]).matrix()
 
 
-def test_series_that_start_apart_are_not_aligned() -> None:
+def test_series_with_different_starts_are_not_aligned() -> None:
     frame = pd.DataFrame({"unique_id": ["a", "a", "b", "b"], "ds": [1, 2, 2, 3], "y": [1.0, 2, 3, 4]})
     assert not read_panel(frame).is_aligned
 
@@ -141,7 +141,7 @@ def test_large_values_keep_their_noise() -> None:
 
 
 def test_a_hundred_thousand_series_need_no_loop_over_series() -> None:
-    """Reading as many rows in one series or in very many takes about as long: a ratio, not a time."""
+    """Compare the time of one series with that of very many with equally many rows, as a ratio."""
     from time import perf_counter
 
     rows = 300_000
@@ -162,12 +162,12 @@ def test_a_hundred_thousand_series_need_no_loop_over_series() -> None:
     assert seconds(100_000) < 20 * seconds(10)
 
 
-def test_a_panel_says_what_it_is() -> None:
+def test_the_repr_of_a_panel_shows_series_steps_and_frequency() -> None:
     assert repr(ragged([3, 5])) == "Panel(2 series of 3..5 steps, freq=1)"
 
 
 @given(LENGTHS, BORDER, st.one_of(st.none(), BORDER), st.data())
-def test_parts_of_an_interpolated_panel_forget_what_came_later_as_the_whole_does(
+def test_parts_of_an_interpolated_panel_have_no_lookahead(
     lengths: list[int], start: int, stop: int | None, data: st.DataObject
 ) -> None:
     panel = replace(ragged(lengths), forward_filled=-ragged(lengths).values)

@@ -55,23 +55,23 @@ def test_standard_input_is_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_other_separators_are_recognised(tmp_path: Path, separator: str) -> None:
+def test_other_delimiters_are_recognized(tmp_path: Path, separator: str) -> None:
     table = read_table(write(tmp_path, "a.csv", TEXT.replace(",", separator)))
     assert table.columns == ["unique_id", "ds", "y"]
 
 
-def test_spaces_around_names_are_no_part_of_them(tmp_path: Path) -> None:
+def test_spaces_around_column_names_are_removed(tmp_path: Path) -> None:
     assert read_table(write(tmp_path, "a.csv", "ds, y \n1, 2\n")).columns == ["ds", "y"]
 
 
-def test_names_of_series_are_text_whatever_spaces_the_header_has(tmp_path: Path) -> None:
+def test_series_names_are_text_even_if_the_header_has_spaces(tmp_path: Path) -> None:
     for header in ("ds, unique_id ,y", '"ds","unique_id","y"', "\ufeffds,unique_id,y"):
         table = read_table(write(tmp_path, "a.csv", f"{header}\n1,007,2\n"))
         assert table.column("unique_id").to_pylist() == ["007"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_lines_end_as_they_may_and_blank_ones_count(tmp_path: Path, end: str) -> None:
+def test_every_line_end_is_read_and_blank_lines_are_counted(tmp_path: Path, end: str) -> None:
     lines = ["", "ds,y", "1,2", "", "", "2,3", "3,x", ""]
     table = read_table(write(tmp_path, "a.csv", end.join(lines)))
     assert table.column("ds").to_pylist() == [1, 2, 3]
@@ -82,7 +82,7 @@ def test_lines_end_as_they_may_and_blank_ones_count(tmp_path: Path, end: str) ->
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_row_is_on_the_line_it_begins_on_where_cells_go_on_over_lines(tmp_path: Path, end: str) -> None:
+def test_a_row_with_line_breaks_is_placed_on_its_first_line(tmp_path: Path, end: str) -> None:
     lines = ['"ds","Sales', '(EUR)"', '1,"2"', "", '2,"a ""b""', "", 'c"', "3,4"]
     table = read_table(write(tmp_path, "a.csv", end.join(lines)))
     assert table.column("ds").to_pylist() == [1, 2, 3]
@@ -94,14 +94,14 @@ QUOTED_CELLS = st.from_regex(r'\A"([a-z;\n]|""){0,4}"\Z')
 
 
 @given(st.lists(st.tuples(PLAIN_CELLS | QUOTED_CELLS, PLAIN_CELLS | QUOTED_CELLS), min_size=1, max_size=8))
-def test_a_row_is_placed_on_the_line_where_it_begins(rows: list[tuple[str, str]]) -> None:
+def test_a_row_is_placed_on_its_first_line(rows: list[tuple[str, str]]) -> None:
     lines = ["a;b", *(";".join(row) for row in rows)]
     table = _read_csv("\n".join(lines).encode(), "a.csv", "unique_id")
     expected = ["\n".join(lines[:row]).count("\n") + 2 for row in range(1, len(lines))]
     assert [table.place(row) for row in range(len(rows))] == [f"line {line}" for line in expected]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_not_part_of_the_header(tmp_path: Path) -> None:
     assert read_table(write(tmp_path, "a.csv", b"\xef\xbb\xbf" + TEXT.encode())).columns[0] == "unique_id"
 
 
@@ -145,7 +145,7 @@ def test_integer_column_names_become_text() -> None:
         (b"PAR1 and then nothing of use", "Parquet data are cut off or damaged"),
     ],
 )
-def test_unreadable_files_are_refused_with_a_cure(tmp_path: Path, content: bytes, message: str) -> None:
+def test_unreadable_files_are_refused_with_a_hint(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_table(write(tmp_path, "a.csv", content))
 
@@ -177,24 +177,24 @@ def test_a_directory_is_refused_and_shows_what_it_holds(tmp_path: Path) -> None:
         (pd.DataFrame({"ds": [], "y": []}), "the frame has 2 columns but no rows"),
     ],
 )
-def test_unreadable_frames_are_refused_with_a_cure(frame: object, message: str) -> None:
+def test_unreadable_frames_are_refused_with_a_hint(frame: object, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_table(frame)
 
 
-def test_rows_are_placed_as_their_reader_counts_them(tmp_path: Path) -> None:
+def test_rows_are_counted_as_lines_in_files_and_from_zero_in_frames(tmp_path: Path) -> None:
     assert read_table(write(tmp_path, "a.csv", TEXT)).place(0) == "line 2"
     assert read_table(pd.DataFrame({"y": [1]})).place(0) == "row 0 (counted from 0)"
 
 
 @pytest.mark.parametrize("column", ["a;b;c;d", "a|b|c|d", "a\tb\tc\td", 'a";;;";;;b', "a;;;\nb"])
-def test_separators_within_quotes_separate_nothing(tmp_path: Path, column: str) -> None:
+def test_delimiters_inside_quotes_are_text(tmp_path: Path, column: str) -> None:
     cell = column.replace('"', '""')
     path = write(tmp_path, "a.csv", f'"{cell}",ds,y\nx,2024-01-01,1\n')
     assert read_table(path).columns == [column, "ds", "y"]
 
 
-def test_lines_may_be_longer_than_what_is_parsed_at_a_time(tmp_path: Path) -> None:
+def test_lines_may_be_longer_than_a_parser_block(tmp_path: Path) -> None:
     names = [f"series_{number:0300d}" for number in range(5_000)]
     rows = "".join(f"2024-01-0{day}" + f",{day}" * len(names) + "\n" for day in (1, 2, 3))
     table = read_table(write(tmp_path, "wide.csv", f"ds,{','.join(names)}\n{rows}"))
@@ -202,7 +202,7 @@ def test_lines_may_be_longer_than_what_is_parsed_at_a_time(tmp_path: Path) -> No
     assert table.series(names[-1]).to_list() == [1, 2, 3]
 
 
-def test_a_broken_line_of_a_long_file_is_said_to_be(tmp_path: Path) -> None:
+def test_a_broken_line_of_a_long_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="Expected 3 columns, got 2"):
         read_table(write(tmp_path, "long.csv", "unique_id,ds,y\n" + "a,2024-01-01,1\n" * 100_000 + "a,1\n"))
 
@@ -212,7 +212,7 @@ def test_a_header_of_tabs_is_a_header(tmp_path: Path) -> None:
         read_table(write(tmp_path, "tabs.csv", "\t\t\t\n\t\t\t\na\tb\n"))
 
 
-def test_names_that_go_on_over_a_line_are_whole_also_in_long_files(tmp_path: Path) -> None:
+def test_names_with_line_breaks_are_read_in_long_files(tmp_path: Path) -> None:
     # Files are read in pieces of a megabyte, and one of them ends within a name.
     name = "first\n" * 50
     path = write(tmp_path, "a.csv", "unique_id,ds,y\n" + f'"{name}",2024-01-01,1\n' * 5000)
@@ -228,7 +228,7 @@ def test_names_that_go_on_over_a_line_are_whole_also_in_long_files(tmp_path: Pat
         (OSError(5, "Input/output error"), r"cannot be read \(Input/output error\); check the path"),
     ],
 )
-def test_what_cannot_be_read_is_said(
+def test_a_file_that_cannot_be_read_is_refused_with_the_reason(
     error: OSError, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: Path) -> bytes:
@@ -240,7 +240,7 @@ def test_what_cannot_be_read_is_said(
         read_file(path)
 
 
-def test_half_a_character_is_refused_by_its_row() -> None:
+def test_half_a_surrogate_pair_is_refused_with_its_row() -> None:
     frame = pd.DataFrame({"unique_id": pd.Series(["a", "\ud800b"], dtype=object)})
     with pytest.raises(
         DataError, match=r"'unique_id' holds .*ud800b.* at row 1 \(counted from 0\), which is not valid Unicode"
@@ -248,7 +248,7 @@ def test_half_a_character_is_refused_by_its_row() -> None:
         read_table(frame).column("unique_id")
 
 
-def test_a_parquet_file_that_repeats_a_column_is_told_so(tmp_path: Path) -> None:
+def test_a_parquet_file_with_repeated_columns_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "twice.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2.0]), pa.array([3.0])], ["ds", "y", "y"]), path)
     with pytest.raises(DataError, match=r"twice\.parquet: the header repeats 'y'; give every column its own name"):
@@ -279,7 +279,7 @@ def test_a_parquet_file_of_too_many_columns_is_refused_before_it_is_read(monkeyp
         _read_parquet(parquet_bytes(frame), "wide.parquet", "unique_id", max_columns=3)
 
 
-def test_a_parquet_file_that_expands_beyond_measure_is_refused_before_it_is_read(
+def test_a_parquet_file_that_expands_too_much_is_refused_before_it_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     content = parquet_bytes(pd.DataFrame({"ds": np.zeros(1 << 20, np.int8)}))

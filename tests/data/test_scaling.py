@@ -25,7 +25,7 @@ SERIES = st.lists(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=12), min_s
 
 
 @pytest.mark.parametrize("value", [0.1, -1e9, 1e-300])
-def test_a_constant_series_is_constant_however_long(value: float) -> None:
+def test_a_long_constant_series_is_constant(value: float) -> None:
     scaler = Scaler.fit(Panel.from_matrix(torch.full((2, 100_000), value, dtype=torch.float64)))
     assert scaler.std.tolist() == [1, 1]
     assert scaler.mean.tolist() == [value, value]
@@ -52,7 +52,7 @@ def test_statistics_equal_those_of_scikit_learn(series: list[list[float]]) -> No
     np.testing.assert_allclose(scaler.std[spread], theirs.scale_[spread], rtol=1e-6)
 
 
-def test_a_constant_series_has_deviation_one() -> None:
+def test_a_constant_series_has_a_standard_deviation_of_one() -> None:
     panel = panel_of([[0.1] * 7, [1e9] * 3, [0.0]])
     scaler = Scaler.fit(panel)
     assert scaler.std.tolist() == [1, 1, 1]
@@ -60,7 +60,7 @@ def test_a_constant_series_has_deviation_one() -> None:
 
 
 @pytest.mark.parametrize("length", [2, 60, 1000])
-def test_a_series_that_was_standardised_before_is_not_taken_for_constant(length: int) -> None:
+def test_a_standardized_series_is_not_constant(length: int) -> None:
     noise = np.random.default_rng(length).normal(size=(200, length))
     standardised = (noise - noise.mean(1, keepdims=True)) / noise.std(1, keepdims=True)
     scaler = Scaler.fit(panel_of([*standardised.tolist(), [3.0] * length]))
@@ -68,7 +68,7 @@ def test_a_series_that_was_standardised_before_is_not_taken_for_constant(length:
     np.testing.assert_allclose(scaler.std, 1, rtol=1e-12)
 
 
-def test_small_noise_on_a_large_level_survives() -> None:
+def test_scaling_keeps_small_noise_on_a_large_level() -> None:
     noise = np.random.default_rng(0).normal(size=200)
     panel = panel_of([list(1e9 + noise)])
     scaled = Scaler.fit(panel).transform(panel)

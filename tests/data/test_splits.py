@@ -21,7 +21,7 @@ def counting(length: int, series: int = 2) -> Panel:
     return Panel.from_matrix(torch.arange(length, dtype=torch.float64).repeat(series, 1))
 
 
-def test_ett_months_give_the_borders_of_the_benchmarks() -> None:
+def test_ett_months_give_the_split_boundaries_of_the_benchmarks() -> None:
     assert split_by_months(12, 4, 4, 24) == Split(Span(0, 8640), Span(8640, 11520), Span(11520, 14400))
     assert split_by_months(12, 4, 4, 96).test == Span(46080, 57600)
 
@@ -37,7 +37,7 @@ def test_a_share_of_a_whole_number_of_steps_is_that_number() -> None:
 
 
 @given(st.integers(10, 5000), st.floats(0.1, 0.8), st.floats(0.1, 0.2))
-def test_fractions_tile_the_whole(length: int, train: float, test: float) -> None:
+def test_fractions_cover_the_whole_panel(length: int, train: float, test: float) -> None:
     split = split_by_fractions(length, train, test)
     assert split.train.start == 0
     assert split.train.stop == split.val.start
@@ -61,14 +61,14 @@ def test_every_step_of_the_test_span_is_forecast_and_no_other(input_size: int, h
     assert len(windows) == 20 - horizon + 1
 
 
-def test_training_sees_nothing_of_what_follows() -> None:
+def test_the_training_part_ends_before_validation() -> None:
     parts = split_at(counting(100), split_by_fractions(100, 0.7, 0.2), 10)
     assert parts.train.matrix()[0].tolist() == list(range(70))
     assert parts.val.matrix()[0].tolist() == list(range(60, 80))
     assert parts.val.first.tolist() == [61, 61]  # steps count from 1
 
 
-def test_a_panel_shorter_than_the_borders_is_refused() -> None:
+def test_a_panel_shorter_than_the_split_boundaries_is_refused() -> None:
     with pytest.raises(DataError, match=r"has 99 values .*but this split needs 100"):
         split_at(counting(99), split_by_steps(70, 10, 20), 5)
 

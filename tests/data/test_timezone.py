@@ -1,4 +1,4 @@
-"""Zones are found without asking what imports and reads by their names."""
+"""Timezones are looked up without importing or opening anything by their names."""
 
 import sys
 import zoneinfo
@@ -16,20 +16,20 @@ from leapts_qa.samples import forecaster, waves
 
 
 @pytest.mark.parametrize("timezone", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "+05:30"])
-def test_what_a_system_knows_is_a_timezone(timezone: str) -> None:
+def test_timezones_of_the_system_are_known(timezone: str) -> None:
     assert is_timezone(timezone)
 
 
 @pytest.mark.parametrize(
     "name", ["V2000000000", "", "Europe", "/etc/passwd", "../../../etc/passwd", "dateutil//etc/passwd", "UTC\n", "os"]
 )
-def test_what_leads_elsewhere_is_none(name: str) -> None:
+def test_paths_and_other_names_are_not_timezones(name: str) -> None:
     modules = set(sys.modules)
     assert not is_timezone(name)
     assert set(sys.modules) == modules
 
 
-def test_without_zones_of_the_system_those_of_the_package_count(
+def test_timezones_of_the_package_are_known_without_those_of_the_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(zoneinfo, "TZPATH", ())
@@ -45,7 +45,7 @@ def test_without_zones_of_the_system_those_of_the_package_count(
 
 
 @pytest.mark.parametrize("timezone", ["UTC", "Europe/Berlin", timezone(timedelta(hours=5, minutes=30))])
-def test_a_model_of_zoned_timestamps_can_be_loaded_again(timezone: Any, tmp_path: Path) -> None:
+def test_a_model_with_a_timezone_can_be_loaded(timezone: Any, tmp_path: Path) -> None:
     frame = waves()
     frame["ds"] = frame["ds"].dt.tz_localize(timezone)
     model = forecaster(max_steps=1).fit(frame)

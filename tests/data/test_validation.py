@@ -57,7 +57,7 @@ def test_a_single_series_needs_no_names() -> None:
     assert (panel.series, panel.freq, panel.values.tolist()) == (("y",), 1, [5, 6, 7])
 
 
-def test_the_layout_can_be_told() -> None:
+def test_the_layout_can_be_given() -> None:
     frame = pd.DataFrame({"ds": [1, 2], "y": [1.0, 2], "x": [3.0, 4]})
     assert read_panel(frame).series == ("y",)
     assert read_panel(frame, ReadOptions(layout="wide")).series == ("y", "x")
@@ -124,7 +124,7 @@ def test_a_late_column_of_a_wide_frame_starts_late() -> None:
     assert str(panel.first[1])[:10] == "2024-01-03"
 
 
-def test_trading_days_work_once_filled() -> None:
+def test_trading_days_can_be_read_with_imputation() -> None:
     days = pd.bdate_range("2024-01-01", "2024-03-29").delete([0, 10, 35])
     frame = pd.DataFrame({"date": days, "close": np.arange(len(days), dtype=float)})
     with pytest.raises(DataError, match=r"no row for 2024-01-15 \(2 of 64 steps .*freq='B'.*fill='ffill'.*holidays"):
@@ -141,7 +141,7 @@ def test_irregular_calendars_can_be_read_by_row() -> None:
 
 
 @pytest.mark.parametrize(("keep", "value"), [("first", 2.0), ("last", 9.0)])
-def test_repeats_can_be_settled(keep: Any, value: float) -> None:
+def test_repeated_rows_can_be_reduced_to_the_first_or_last(keep: Any, value: float) -> None:
     frame = pd.DataFrame({"ds": [1, 2, 2, 3], "y": [1.0, 2.0, 9.0, 3.0]})
     assert read_panel(frame, ReadOptions(duplicates=keep)).values.tolist() == [1, value, 3]
 
@@ -208,7 +208,7 @@ def test_a_panel_does_not_share_memory_with_its_frame() -> None:
     assert frame.iloc[1, 1] == 2
 
 
-def test_a_constant_series_is_fine() -> None:
+def test_a_constant_series_is_accepted() -> None:
     assert read_panel(long(y=5.0)).values.tolist() == [5.0] * 7
 
 
@@ -296,7 +296,7 @@ def test_a_constant_series_is_fine() -> None:
         ({"unique_id": [1.5] * 7}, "holds double, not series names"),
     ],
 )
-def test_bad_data_are_refused_with_place_and_cure(changes: dict[str, Any], message: str) -> None:
+def test_bad_data_are_refused_with_place_and_hint(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_panel(long(**changes))
 
@@ -340,7 +340,7 @@ def test_a_calendar_frequency_does_not_fit_integers() -> None:
         (["a", "b", "c"], "has no column 'ds', only 'a', 'b', 'c'; pass time_col="),
     ],
 )
-def test_missing_columns_are_named_with_what_there_is(columns: list[str], message: str) -> None:
+def test_missing_columns_are_named_with_the_columns_present(columns: list[str], message: str) -> None:
     frame = long().astype({"ds": str})
     frame.columns = pd.Index(columns)
     with pytest.raises(DataError, match=message):
@@ -353,7 +353,7 @@ def test_csv_errors_name_the_file_and_the_line(tmp_path: Path) -> None:
         read_panel(path)
 
 
-def test_a_label_column_in_a_wide_frame_is_not_dropped_in_silence() -> None:
+def test_a_text_column_in_a_wide_frame_is_refused() -> None:
     frame = pd.DataFrame({"date": pd.date_range("2024-01-01", periods=2), "t": [1, 2], "label": ["sun", "rain"]})
     with pytest.raises(DataError, match=r"column 'label' has no number at row 0 .*'sun'.*id_col='label'"):
         read_panel(frame)
@@ -367,7 +367,7 @@ def test_errors_in_a_shuffled_frame_name_the_original_row() -> None:
         read_panel(frame, ReadOptions(freq="D"))
 
 
-def test_filling_does_not_explode_over_a_wrong_timestamp() -> None:
+def test_imputation_across_a_wrong_timestamp_is_refused() -> None:
     frame = pd.DataFrame(
         {"ds": pd.to_datetime(["2024-01-01 00:00", "2024-01-01 00:01", "2204-01-01 00:00"]), "y": [1, 2, 3]}
     )
@@ -375,13 +375,13 @@ def test_filling_does_not_explode_over_a_wrong_timestamp() -> None:
         read_panel(frame, ReadOptions(fill="ffill"))
 
 
-def test_a_series_without_any_number_cannot_be_filled() -> None:
+def test_a_series_without_any_number_cannot_be_imputed() -> None:
     frame = long(y=[1, 2, 3, 4, np.nan, np.nan, np.nan])
     with pytest.raises(DataError, match=r"series 'b' has no number at all"):
         read_panel(frame, ReadOptions(fill="ffill"))
 
 
-def test_a_short_series_is_named_with_what_it_lacks() -> None:
+def test_a_short_series_is_named_with_the_length_needed() -> None:
     panel = read_panel(long())
     require_length(panel, 3)
     with pytest.raises(DataError, match=r"series 'b' has 3 values, but one window needs 4; shorten"):
@@ -400,7 +400,7 @@ def test_a_short_series_is_named_with_what_it_lacks() -> None:
         ({"id_col": "y"}, "must be three different columns"),
     ],
 )
-def test_options_are_checked(changes: dict[str, Any], message: str) -> None:
+def test_invalid_read_options_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         ReadOptions(**changes)
 
@@ -408,7 +408,7 @@ def test_options_are_checked(changes: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     "form", ["%m/%d/%y", "%d.%m.%y", "%d-%m-%y", "%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %I:%M %p", "%m/%d/%y %H:%M"]
 )
-def test_days_and_months_are_read_in_the_order_that_reads_them_all(form: str, tmp_path: Path) -> None:
+def test_days_and_months_are_read_in_the_order_that_fits_every_row(form: str, tmp_path: Path) -> None:
     days = pd.date_range("2024-01-05", periods=60)
     rows = "".join(f"{day.strftime(form)},{row}\n" for row, day in enumerate(days))
     panel = read_panel(csv(tmp_path, f"ds,y\n{rows}"))
@@ -442,7 +442,7 @@ def test_timestamps_without_a_year_are_refused(first: str, tmp_path: Path) -> No
         ["2024M01", "2024M02"],
     ],
 )
-def test_timestamps_that_pandas_takes_for_others_or_not_at_all_are_refused(spelled: list[str], tmp_path: Path) -> None:
+def test_timestamps_that_pandas_misreads_are_refused(spelled: list[str], tmp_path: Path) -> None:
     """Offsets that change without ISO 8601; months by their number, which would be seconds."""
     rows = "".join(f'"{timestamp}",{row}\n' for row, timestamp in enumerate(spelled))
     with pytest.raises(DataError, match="has no readable timestamp at line 2"):
@@ -458,7 +458,7 @@ def test_quarters_are_read(tmp_path: Path) -> None:
     ("form", "has_dates"),
     [("%Y-%m-%d", True), ("%d.%m.%Y", True), ("%m/%d/%Y", True), ("%d.%m.%Y %H:%M", False), ("%Y-%m-%d %H:%M", False)],
 )
-def test_dates_of_text_are_dates_however_they_are_written(form: str, has_dates: bool, tmp_path: Path) -> None:
+def test_dates_in_text_are_dates_in_every_format(form: str, has_dates: bool, tmp_path: Path) -> None:
     days = pd.date_range("2024-01-05", periods=40)
     path = csv(tmp_path, "ds,y\n" + "".join(f"{day.strftime(form)},1\n" for day in days))
     panel = read_panel(path)
@@ -466,22 +466,22 @@ def test_dates_of_text_are_dates_however_they_are_written(form: str, has_dates: 
     np.testing.assert_array_equal(panel.timestamps(), days.to_numpy())
 
 
-def test_steps_beyond_what_numbers_steps_are_refused() -> None:
+def test_steps_above_64_bits_are_refused() -> None:
     frame = pd.DataFrame({"ds": np.array([1, 2, 2**63], dtype=np.uint64), "y": 1.0})
     with pytest.raises(DataError, match="column 'ds' holds the step 9223372036854775808"):
         read_panel(frame)
 
 
 @pytest.mark.parametrize("offset", ["+01", " +01", "+0100", "+01:00", ".5+01"])
-def test_an_offset_may_be_hours_alone(offset: str) -> None:
-    """As PostgreSQL writes them."""
+def test_a_utc_offset_may_have_hours_only(offset: str) -> None:
+    """PostgreSQL writes such offsets."""
     frame = pd.DataFrame({"ds": [f"2024-03-{day} 00:00:00{offset}" for day in range(10, 15)], "y": range(5)})
     panel = read_panel(frame)
     assert panel.timezone == "UTC"
     assert pd.Timestamp(panel.first[0]).hour == 23
 
 
-def test_offsets_that_change_with_the_season_are_told_how_to_be_written() -> None:
+def test_changing_utc_offsets_are_refused_with_a_hint() -> None:
     days = pd.date_range("2024-03-28", periods=8, tz="Europe/Berlin")
     frame = pd.DataFrame({"ds": [day.isoformat() for day in days], "y": 1.0})
     with pytest.raises(DataError, match=r"does not fit .*; write local times without their offsets from UTC"):
@@ -498,7 +498,7 @@ def test_months_written_as_integers_are_refused(tmp_path: Path) -> None:
     assert read_panel(csv(tmp_path, f"ds,y\n{steps}")).freq == 1
 
 
-def test_filling_makes_no_more_values_than_allowed() -> None:
+def test_imputation_makes_at_most_the_allowed_number_of_values() -> None:
     frame = pd.DataFrame({"ds": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-20"]), "y": 1.0})
     options = ReadOptions(fill="ffill", freq="D", max_values=20)
     assert len(read_panel(frame, options).values) == 20
@@ -519,7 +519,7 @@ def test_filling_makes_no_more_values_than_allowed() -> None:
     ],
 )
 def test_dates_in_other_forms_written_as_integers_are_refused(form: str, freq: str) -> None:
-    """Each would be a step, with others missing after every hour, day, month or year."""
+    """As steps they would have gaps after every hour, day, month or year."""
     timestamps = pd.date_range("2024-01-25 22:00", periods=90, freq=freq)
     frame = pd.DataFrame({"ds": timestamps.strftime(form).astype("int64"), "y": 1.0})
     with pytest.raises(DataError, match="integers that look like dates"):
@@ -527,18 +527,18 @@ def test_dates_in_other_forms_written_as_integers_are_refused(form: str, freq: s
 
 
 @pytest.mark.parametrize("first", [0, 1, 1990, 202301, 240101, 1_700_000_000, 10**12])
-def test_steps_that_follow_each_other_are_no_dates(first: int) -> None:
+def test_consecutive_steps_are_not_dates(first: int) -> None:
     assert read_panel(pd.DataFrame({"ds": range(first, first + 40), "y": 1.0})).freq == 1
 
 
 @pytest.mark.parametrize("text", ["{}:00", "{}:30:00", "{}:00 AM"])
-def test_times_without_a_day_are_refused(text: str) -> None:
-    """They would be times of the day on which they are read."""
+def test_times_without_a_date_are_refused(text: str) -> None:
+    """Pandas reads them as times of the current day."""
     with pytest.raises(DataError, match="no readable timestamp at row 0"):
         read_panel(pd.DataFrame({"ds": [text.format(hour) for hour in range(1, 12)], "y": 1.0}))
 
 
-def test_timestamps_nobody_can_read_are_not_tried_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_timestamps_are_not_parsed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     read = pd.to_datetime
 
@@ -556,7 +556,7 @@ def test_timestamps_nobody_can_read_are_not_tried_one_by_one(monkeypatch: pytest
 @pytest.mark.parametrize("names", [[1, 2, 3], ["north", "south", "west"]])
 @pytest.mark.parametrize("target", ["y", "sales"])
 def test_a_column_that_may_name_the_series_is_pointed_out(names: list[Any], target: str) -> None:
-    """To keep the last of each would silently drop all stores but one."""
+    """Keeping the last of each would drop all stores but one without an error."""
     timestamps = pd.date_range("2024-01-01", periods=20)
     frame = pd.concat([pd.DataFrame({"date": timestamps, "store": name, target: range(20)}) for name in names])
     options = ReadOptions(time_col="date")
@@ -597,7 +597,7 @@ def test_timestamps_in_the_index_are_pointed_out() -> None:
     assert read_panel(frame.reset_index()).series == ("a",)
 
 
-def test_row_numbers_are_not_taken_for_a_series(tmp_path: Path) -> None:
+def test_a_column_of_row_numbers_is_refused(tmp_path: Path) -> None:
     path = csv(tmp_path, ",date,a\n0,2024-01-01,1\n1,2024-01-02,2\n")
     with pytest.raises(DataError, match=r"column '' looks like row numbers, not a series; .*index=False"):
         read_panel(path)
@@ -631,20 +631,20 @@ def test_fixed_offsets_are_time_zones_too() -> None:
     assert (panel.freq, str(panel.last()[0])[:16]) == ("D", "2024-01-02T18:30")
 
 
-def test_periods_come_with_their_cure() -> None:
+def test_periods_are_refused_with_a_hint() -> None:
     frame = pd.DataFrame({"ds": pd.period_range("2024-01", periods=3, freq="M"), "y": [1.0, 2, 3]})
     with pytest.raises(DataError, match=r"holds periods.*pass frame.assign\(ds=frame\['ds'\].dt.to_timestamp"):
         read_panel(frame)
     assert read_panel(frame.assign(ds=frame["ds"].dt.to_timestamp())).freq == "MS"
 
 
-def test_an_empty_series_name_is_a_missing_one(tmp_path: Path) -> None:
+def test_an_empty_series_name_is_missing(tmp_path: Path) -> None:
     path = csv(tmp_path, "unique_id,ds,y\na,1,1\n,1,1\nNA,1,2\n")
     with pytest.raises(DataError, match="column 'unique_id' has no series name at line 3"):
         read_panel(path, ReadOptions(freq=1))
 
 
-def test_namibia_is_a_name(tmp_path: Path) -> None:
+def test_na_is_a_series_name(tmp_path: Path) -> None:
     assert read_panel(csv(tmp_path, "unique_id,ds,y\nNA,1,1\nNA,2,2\n")).series == ("NA",)
 
 
@@ -655,13 +655,13 @@ def test_a_frequency_is_taken_from_the_steps_within_series_not_between_them() ->
     assert panel.lengths.tolist() == [3, 3]
 
 
-def test_where_no_frequency_shows_the_file_is_named(tmp_path: Path) -> None:
+def test_the_file_is_named_when_no_frequency_is_found(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"^sales\.csv: .*freq"):
         read_panel(csv(tmp_path, "unique_id,ds,y\na,2024-01-01,1\n"))
 
 
 @pytest.mark.parametrize("kept", ["first", "last"])
-def test_repeats_are_left_out_of_each_series(kept: Literal["first", "last"]) -> None:
+def test_repeated_rows_are_removed_from_each_series(kept: Literal["first", "last"]) -> None:
     frame = pd.DataFrame(
         {"unique_id": ["a", "a", "b", "b", "b", "c"], "ds": [1, 1, 1, 2, 2, 1], "y": [1.0, 2, 3, 4, 5, 6]}
     )
@@ -670,7 +670,7 @@ def test_repeats_are_left_out_of_each_series(kept: Literal["first", "last"]) -> 
     assert panel.values.tolist() == ([1, 3, 4, 6] if kept == "first" else [2, 3, 5, 6])
 
 
-def test_what_befalls_the_rows_of_two_columns_befalls_every_series() -> None:
+def test_sorting_a_wide_frame_sorts_every_series() -> None:
     frame = pd.DataFrame({"ds": [1, 3, 4], "a": [1.0, 2, 3], "b": [4.0, 5, 6]})
     with pytest.raises(DataError, match=r"freq=2 does not fit every series: 4 at row 2"):
         read_panel(frame, ReadOptions(freq=2, layout="wide"))
@@ -681,7 +681,7 @@ def test_what_befalls_the_rows_of_two_columns_befalls_every_series() -> None:
 @pytest.mark.parametrize(
     ("names", "steps"), [("aaa", [1, 3, 2]), ("aba", [1, 1, 2]), ("bab", [1, 1, 2]), ("aabb", [1, 2, 2, 1])]
 )
-def test_rows_in_any_disorder_are_put_in_order(names: str, steps: list[int]) -> None:
+def test_rows_in_any_order_are_sorted(names: str, steps: list[int]) -> None:
     frame = pd.DataFrame({"unique_id": list(names), "ds": steps, "y": range(len(names))})
     ordered = frame.sort_values(["unique_id", "ds"])
     panel = read_panel(frame, ReadOptions(freq=1))
@@ -689,14 +689,14 @@ def test_rows_in_any_disorder_are_put_in_order(names: str, steps: list[int]) -> 
     assert panel.lengths.tolist() == ordered.groupby("unique_id").size().tolist()
 
 
-def test_the_cure_for_a_wrong_frequency_looks_at_each_series() -> None:
+def test_the_hint_for_a_wrong_frequency_considers_each_series() -> None:
     days = [*pd.date_range("2024-01-01", periods=3, freq="2D"), *pd.date_range("2024-01-08", periods=3, freq="2D")]
     frame = pd.DataFrame({"unique_id": ["a"] * 3 + ["b"] * 3, "ds": days, "y": range(6)})
     with pytest.raises(DataError, match=r"pass freq='2D'"):
         read_panel(frame, ReadOptions(freq="3D"))
 
 
-def test_filling_may_multiply_the_values_by_twenty_and_a_thousand_more() -> None:
+def test_imputation_may_multiply_values_by_twenty_plus_a_thousand() -> None:
     frame = pd.DataFrame({"ds": [1, 2, 1060], "y": [1.0, 2, 3]})
     assert read_panel(frame, ReadOptions(freq=1, fill=0)).lengths.tolist() == [1060]
     with pytest.raises(DataError, match="would make 1,061 values of 3"):
@@ -712,26 +712,26 @@ def test_the_series_with_a_gap_is_named_and_the_others_are_counted() -> None:
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_values_up_to_the_limit_are_values(sign: int) -> None:
+def test_values_up_to_the_limit_are_accepted(sign: int) -> None:
     frame = pd.DataFrame({"ds": [1, 2, 3], "y": [1.0, sign * 1e30, 0.5]})
     assert read_panel(frame).values[1] == sign * 1e30
     with pytest.raises(DataError, match=r"holds -?1\.5e\+30, above the limit of 1e\+30"):
         read_panel(frame.assign(y=[0.5, sign * 1e30, sign * 1.5e30]))
 
 
-def test_columns_of_categories_are_read_as_what_they_hold() -> None:
+def test_categorical_columns_are_read_by_their_values() -> None:
     panel = read_panel(long(ds=long()["ds"].dt.strftime("%Y-%m-%d").astype("category")))
     assert panel.freq == "D"
     np.testing.assert_array_equal(panel.first, read_panel(long()).first)
 
 
-def test_a_column_of_nothing_has_missing_values() -> None:
+def test_an_empty_column_has_missing_values() -> None:
     table = pa.table({"ds": [1, 2], "y": pa.nulls(2)})
     with pytest.raises(DataError, match=r"a missing value \(NaN\) at 1 \(2 of its values\)"):
         read_panel(table)
 
 
-def test_large_steps_that_are_no_dates_are_steps() -> None:
+def test_large_steps_that_are_not_dates_are_accepted() -> None:
     assert read_panel(pd.DataFrame({"ds": [20241398, 20241399, 20241400], "y": 1.0})).freq == 1
 
 
@@ -778,7 +778,7 @@ def test_invisible_series_names_are_refused(name: str) -> None:
         read_panel(pd.DataFrame({"ds": [1, 2], "a": 1.0, name: 2.0}))
 
 
-def test_names_that_differ_visibly_stay_apart() -> None:
+def test_names_that_differ_visibly_are_different_series() -> None:
     names = ["cafe", "caf\xe9", "Cafe", "ca fe", "caf\u00ea"]
     frame = pd.DataFrame({"unique_id": np.repeat(names, 2), "ds": [1, 2] * len(names), "y": 1.0})
     assert set(read_panel(frame).series) == set(names)

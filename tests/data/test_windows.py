@@ -16,7 +16,7 @@ def flat(lengths: list[int]) -> tuple[Tensor, Tensor]:
 def naive(
     lengths: list[int], input_size: int, horizon: int, step: int, pad: bool, latest: int | None
 ) -> list[tuple[list[float], list[float]]]:
-    """The windows as a loop over series and starts would cut them."""
+    """Cut the windows by a loop over series and starts."""
     values, offsets = flat(lengths)
     found = []
     for index, length in enumerate(lengths):

@@ -1,4 +1,4 @@
-"""A short share of what is done to the server; the whole of it runs with `make stress`."""
+"""A short share of the adversarial clients, open ports and overload; all of it runs with `make stress`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,13 +26,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 @pytest.mark.parametrize("unit", ["endless bodies", "nested brackets", "NaN tokens", "forms"])
-def test_unseen_seriess_get_numbers_or_a_refusal_and_harm_nobody(server: ServerProcess, unit: str) -> None:
+def test_adversarial_clients_get_a_forecast_or_a_refusal(server: ServerProcess, unit: str) -> None:
     outcome = adversarial_clients.attacked(unit, server)
     assert not outcome.failures
     assert outcome.cases > 5
 
 
-def test_slow_sockets_keep_nobody_waiting(server: ServerProcess) -> None:
+def test_slow_sockets_do_not_delay_other_clients(server: ServerProcess) -> None:
     outcome = adversarial_clients.attacked("slow sockets", server, share=0.1)
     assert not outcome.failures
     assert outcome.ends["slow sockets held open"] == 50
@@ -46,7 +46,7 @@ def test_junk_is_refused(server: ServerProcess) -> None:
 
 
 @pytest.mark.parametrize(("more", "is_wide"), [([], False), (["--host", "0.0.0.0"], True)])
-def test_whoever_else_could_call_is_seen_and_by_default_nobody_can(
+def test_open_ports_are_detected_and_by_default_are_on_loopback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str], is_wide: bool
 ) -> None:
     monkeypatch.setenv("LEAPTS_TOKEN", "0123456789abcdef")
@@ -66,7 +66,7 @@ def test_whoever_else_could_call_is_seen_and_by_default_nobody_can(
         ({"0100007F", "020200C0"}, True),
     ],
 )
-def test_an_address_that_others_can_reach_is_a_fault(addresses: set[str], fails: bool) -> None:
+def test_a_port_beyond_loopback_is_a_failure(addresses: set[str], fails: bool) -> None:
     outcome = Outcome()
     open_ports.judge("serve", addresses, 1, outcome)
     assert bool(outcome.failures) == fails
@@ -79,7 +79,7 @@ def test_a_stop_under_load_leaves_no_request_unanswered(tmp_path: Path) -> None:
     assert outcome.ends["answered in full after a stop signal"] > 4
 
 
-def test_what_listens_in_a_session_of_its_own_is_seen(tmp_path: Path) -> None:
+def test_a_port_of_a_detached_process_is_detected(tmp_path: Path) -> None:
     listens = "import socket, time; one = socket.create_server(('', 0)); time.sleep(2)"
     starts = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {listens!r}], start_new_session=True)"
     outcome = open_ports.watched("launcher", ["-c", starts], tmp_path)
@@ -104,7 +104,7 @@ def _answers(status: int, seconds: float, count: int = 50, content: bytes = REFU
         (_answers(200, 0.01), _answers(200, 0.01), "some of each"),
     ],
 )
-def test_overload_is_judged_by_the_law(loud: list[Answer], after: list[Answer], message: str) -> None:
+def test_overload_is_judged_by_latency_and_refusals(loud: list[Answer], after: list[Answer], message: str) -> None:
     outcome = Outcome()
     overload.judge("2 times", _answers(200, 0.01), loud, after, outcome)
     assert bool(outcome.failures) == bool(message)
@@ -121,5 +121,5 @@ def test_overload_is_judged_by_the_law(loud: list[Answer], after: list[Answer], 
         ("<object at 0x7f>", True),
     ],
 )
-def test_what_tells_of_the_inside_is_noticed(text: str, tells: bool) -> None:
+def test_disclosed_internals_are_detected(text: str, tells: bool) -> None:
     assert bool(INNARDS.search(text)) == tells

@@ -1,4 +1,4 @@
-"""Made-up requests: a share of them is answered as described, and a server that answers otherwise is found out."""
+"""A short share of API fuzzing; responses other than described are detected."""
 
 import json
 import threading
@@ -23,7 +23,7 @@ PROBLEM = "application/problem+json"
 
 @contextmanager
 def _answering(status: int, media_type: str, content: object) -> Iterator[str]:
-    """A server that describes itself as ours does, and has one answer to everything."""
+    """A server with our OpenAPI description that gives one response to every request."""
     description = json.dumps(create_app(cast("Any", [])).openapi()).encode()
 
     class Handler(BaseHTTPRequestHandler):
@@ -63,7 +63,7 @@ def _problem(detail: str) -> dict[str, object]:
     return {"type": "/docs#bad-data", "title": "No", "status": 422, "detail": detail, "hint": "none"}
 
 
-def test_made_up_requests_are_answered_as_described(tmp_path: Path) -> None:
+def test_generated_requests_are_answered_as_described(tmp_path: Path) -> None:
     forecaster().fit(waves()).save(tmp_path / "model")
     with server_process("-m", "leapts", "serve", str(tmp_path / "model")) as server:
         outcome = api_fuzzing.asked(server.address, 0, share=0.02)
@@ -82,9 +82,7 @@ def test_made_up_requests_are_answered_as_described(tmp_path: Path) -> None:
         (422, PROBLEM, _problem("leapts.errors.DataError"), "tells of the server's inside"),
     ],
 )
-def test_a_server_that_answers_otherwise_is_found_out(
-    status: int, media_type: str, content: object, message: str
-) -> None:
+def test_an_undescribed_response_is_detected(status: int, media_type: str, content: object, message: str) -> None:
     with _answering(status, media_type, content) as address:
         outcome = api_fuzzing.asked(address, 0, share=0.001)
     posts = [failure for failure in outcome.failures if failure.startswith("POST")]
@@ -92,7 +90,7 @@ def test_a_server_that_answers_otherwise_is_found_out(
     assert all(message in failure for failure in posts)
 
 
-def test_a_refusal_as_described_is_none_of_the_faults() -> None:
+def test_a_described_refusal_is_not_a_failure() -> None:
     with _answering(422, PROBLEM, _problem("no")) as address:
         outcome = api_fuzzing.asked(address, 0, share=0.001)
     assert not [failure for failure in outcome.failures if failure.startswith("POST")]

@@ -1,4 +1,4 @@
-"""A short share of the runners that are killed."""
+"""A short share of the killed benchmark runners."""
 
 from pathlib import Path
 
@@ -9,14 +9,14 @@ from leapts_qa import benchmark_runners
 
 
 @pytest.mark.slow
-def test_killed_runners_lose_double_and_tear_nothing(tmp_path: Path) -> None:
+def test_killed_runners_lose_duplicate_and_tear_no_result(tmp_path: Path) -> None:
     # Long enough that some are killed however fast the computer is.
     outcome = benchmark_runners.run("seed 0", tmp_path, kills=12, seeds=24)
     assert not outcome.failures
     assert outcome.cases >= 1
 
 
-def test_torn_lines_lost_results_and_other_tables_would_be_noticed(tmp_path: Path) -> None:
+def test_torn_lost_and_different_results_are_detected(tmp_path: Path) -> None:
     runs, target = benchmark_runners.suite(2), tmp_path / "main.jsonl"
     for run in runs:
         results.append(target, benchmark_runners.stand_in(run))
@@ -33,7 +33,7 @@ def test_torn_lines_lost_results_and_other_tables_would_be_noticed(tmp_path: Pat
     assert benchmark_runners.judge(runs, target, expected) == "0 results lost, 1 doubled"
 
 
-def test_runners_that_heed_no_claims_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runners_that_ignore_claims_are_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fcntl.flock", lambda *_: None)
     outcome = benchmark_runners.run("seed 0", tmp_path, kills=2, seeds=4)
     assert any("doubled" in failure or "torn" in failure for failure in outcome.failures)

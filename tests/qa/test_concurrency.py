@@ -1,4 +1,4 @@
-"""A short share of shared models, and of folders that two fits want."""
+"""A short share of thread safety, memory leaks and concurrent fits."""
 
 from itertools import count
 from pathlib import Path
@@ -13,13 +13,13 @@ from leapts_qa.samples import forecaster, waves
 
 
 @pytest.mark.parametrize("unit", concurrency.THREAD_UNITS)
-def test_threads_that_share_a_model_get_the_bits_of_one(unit: str, tmp_path: Path) -> None:
+def test_threads_that_share_a_model_get_the_forecast_of_one_thread(unit: str, tmp_path: Path) -> None:
     outcome = concurrency.run_threads(unit, tmp_path, predictions=2)
     assert not outcome.failures
     assert outcome.cases == 2 * concurrency.THREADS
 
 
-def test_a_model_that_mixes_up_its_threads_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mixed_up_threads_are_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     predict, calls = LeapTS.predict, count()
     monkeypatch.setattr(
         LeapTS,
@@ -29,13 +29,13 @@ def test_a_model_that_mixes_up_its_threads_would_be_noticed(tmp_path: Path, monk
     assert len(concurrency.run_threads("predict", tmp_path, predictions=2).failures) == 1
 
 
-def test_forecasts_leave_nothing_in_memory(tmp_path: Path) -> None:
+def test_forecasts_leak_no_memory(tmp_path: Path) -> None:
     outcome = concurrency.run_memory("arrays", tmp_path, predictions=300)
     assert not outcome.failures
     assert outcome.cases == 300
 
 
-def test_a_leak_would_be_noticed() -> None:
+def test_a_memory_leak_is_detected() -> None:
     leaked: list[object] = []
 
     def leaking(frame: pd.DataFrame) -> list[pd.DataFrame]:
@@ -50,18 +50,18 @@ def test_a_leak_would_be_noticed() -> None:
 
 
 @pytest.mark.parametrize("unit", concurrent_fits.UNITS)
-def test_of_two_fits_into_one_folder_one_wins_and_the_other_says_why(unit: str, tmp_path: Path) -> None:
+def test_the_second_of_two_fits_in_one_folder_is_refused(unit: str, tmp_path: Path) -> None:
     outcome = concurrent_fits.run(unit, tmp_path)
     assert not outcome.failures
     assert outcome.cases == 3
 
 
-def test_two_fits_that_both_go_on_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_fits_in_one_folder_are_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_locked", lambda _: None)
     assert any("the second" in failure for failure in concurrent_fits.run("checkpoint", tmp_path).failures)
 
 
-def test_a_claim_leaves_nothing_behind_and_ends_with_its_block(tmp_path: Path) -> None:
+def test_a_claim_ends_with_its_block_and_leaves_no_file(tmp_path: Path) -> None:
     with claimed(tmp_path / "run"):
         with pytest.raises(FolderInUseError, match="run is in use by another fit; wait"), claimed(tmp_path / "run"):
             pass

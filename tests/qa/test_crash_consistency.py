@@ -1,4 +1,4 @@
-"""A short share of the kills, the failing and full disks and the power cuts."""
+"""A short share of crash consistency, disk errors, full disks and power loss."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ rooted = pytest.mark.skipif(os.getuid() != 0, reason="only root may mount a disk
 
 @traced
 @pytest.mark.parametrize("name", ["save", "append", "fetch"])
-def test_a_kill_at_any_call_leaves_the_old_or_the_new(name: str, tmp_path: Path) -> None:
+def test_a_kill_at_any_system_call_leaves_the_old_or_the_new_version(name: str, tmp_path: Path) -> None:
     outcome = crash_consistency.run_kills(name, tmp_path, versions=FEW, stride=9 if name == "save" else 4)
     assert not outcome.failures
     assert outcome.cases >= 4
@@ -25,21 +25,21 @@ def test_a_kill_at_any_call_leaves_the_old_or_the_new(name: str, tmp_path: Path)
 
 @traced
 @pytest.mark.parametrize("unit", ["save EIO", "append ENOSPC", "fetch EDQUOT"])
-def test_a_failing_disk_is_told_and_costs_nothing(unit: str, tmp_path: Path) -> None:
+def test_a_disk_error_is_reported_and_the_old_version_stays(unit: str, tmp_path: Path) -> None:
     outcome = crash_consistency.run_failures(unit, tmp_path, stride=4)
     assert not outcome.failures
     assert outcome.ends["old version kept, error reported"] >= 4
 
 
 @traced
-def test_a_line_that_stays_after_an_error_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_left_after_an_error_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.ftruncate", lambda *_: None)
     assert crash_consistency.run_failures("append EIO", tmp_path, stride=2).failures
 
 
 @traced
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_a_power_cut_leaves_the_old_or_the_new(name: str, tmp_path: Path) -> None:
+def test_a_power_loss_leaves_the_old_or_the_new_version(name: str, tmp_path: Path) -> None:
     outcome = power_loss.run(f"{name} seed 0", tmp_path, states=100)
     assert not outcome.failures
     assert outcome.figures["distinct disk states"] > 3
@@ -57,7 +57,7 @@ def test_every_sync_is_needed(name: str, syncs: int, tmp_path: Path) -> None:
 
 @rooted
 @pytest.mark.parametrize("unit", ["append full", "fetch read-only", "save not ours", "commands full"])
-def test_where_nothing_can_be_written_the_old_stays(unit: str) -> None:
+def test_the_old_version_stays_where_nothing_can_be_written(unit: str) -> None:
     # Not pytest's own folder: only its owner may enter that, and here somebody else has to.
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:columns not used:UserWarning")
 
 
 @pytest.mark.parametrize("door", ["file", "frame", "command line"])
-def test_dirty_data_are_mended_or_refused(door: str, tmp_path: Path) -> None:
+def test_dirty_data_are_repaired_or_refused(door: str, tmp_path: Path) -> None:
     outcome = dirty_data.run(door, tmp_path, most=45)
     assert not outcome.failures
     assert outcome.cases == 45
@@ -25,13 +25,13 @@ def test_dirty_data_are_mended_or_refused(door: str, tmp_path: Path) -> None:
     assert outcome.ends["refused, with place and hint"] >= 20
 
 
-def test_frames_made_up_give_numbers_or_are_refused(tmp_path: Path) -> None:
+def test_generated_frames_give_a_finite_forecast_or_are_refused(tmp_path: Path) -> None:
     outcome = dirty_data.run("frames seed 0", tmp_path, most=60)
     assert not outcome.failures
     assert outcome.ends["finite forecast"] >= 5
 
 
-def test_a_silent_nan_or_another_forecast_would_be_noticed() -> None:
+def test_a_silent_nan_or_another_forecast_is_detected() -> None:
     outcome = Outcome()
     dirty_data.judge(Defect("one", b""), {"values": [1.0, float("nan")]}, [1.0, 2.0], outcome)
     dirty_data.judge(Defect("two", b""), {"values": [1.0, 2.1]}, [1.0, 2.0], outcome)
@@ -45,7 +45,7 @@ def test_a_gzip_bomb_is_refused_before_it_is_unpacked() -> None:
 
 
 @pytest.mark.parametrize("odd", [np.inf, 2**63 - 1])
-def test_an_endless_timestamp_is_refused(odd: float) -> None:
+def test_a_very_long_timestamp_is_refused(odd: float) -> None:
     frame = waves().astype({"ds": object})
     frame.loc[5, "ds"] = odd
     with pytest.raises(DataError, match="the frame"):

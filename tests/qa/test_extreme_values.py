@@ -1,4 +1,4 @@
-"""A short share of repeated fits, extreme values and training that runs away."""
+"""A short share of reproducibility, extreme values and training divergence."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def test_the_same_fit_gives_the_same_bits_in_another_process() -> None:
     assert reproducibility.fit_and_tell() == reproducibility.in_own_process(1, 1)[0]
 
 
-def test_a_series_is_forecast_alone_as_beside_others(tmp_path: Path) -> None:
+def test_a_series_alone_is_forecast_as_in_a_batch(tmp_path: Path) -> None:
     outcome = reproducibility.run_against("batches", tmp_path, series=6)
     assert not outcome.failures
     assert outcome.cases == 4 * 6
@@ -35,7 +35,7 @@ def test_two_threads_forecast_what_one_does() -> None:
     np.testing.assert_allclose(one, two, atol=reproducibility.TOLERANCE)
 
 
-def test_extreme_values_give_numbers_or_are_refused(tmp_path: Path) -> None:
+def test_extreme_values_give_a_finite_forecast_or_are_refused(tmp_path: Path) -> None:
     outcome = extreme_values.run_values("seed 0", tmp_path, cases=12)
     assert not outcome.failures
     assert outcome.ends["finite forecast"] >= 5
@@ -43,7 +43,7 @@ def test_extreme_values_give_numbers_or_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", extreme_values._SHAPES)
-def test_every_shape_gives_numbers_at_an_ordinary_size(shape: str) -> None:
+def test_every_shape_gives_a_finite_forecast_at_an_ordinary_size(shape: str) -> None:
     values = extreme_values._SHAPES[shape](np.random.default_rng(0))
     frame = waves(("a",)).assign(y=np.clip(values, -1e20, 1e20))
     outcome = Outcome()
@@ -51,7 +51,7 @@ def test_every_shape_gives_numbers_at_an_ordinary_size(shape: str) -> None:
     assert outcome.ends == {"finite forecast": 1}
 
 
-def test_what_is_no_number_and_what_is_not_meant_would_be_noticed() -> None:
+def test_infinite_forecasts_and_unexpected_errors_are_detected() -> None:
     outcome = Outcome()
     nothing = pd.DataFrame({"unique_id": ["a"], "ds": [1], "LeapTS": [np.nan]})
     extreme_values.judge("one", lambda: nothing, outcome)
@@ -59,15 +59,13 @@ def test_what_is_no_number_and_what_is_not_meant_would_be_noticed() -> None:
     assert len(outcome.failures) == 2
 
 
-def test_training_that_runs_away_says_so_and_keeps_good_weights(tmp_path: Path) -> None:
+def test_diverged_training_is_reported_and_keeps_good_weights(tmp_path: Path) -> None:
     outcome = extreme_values.run_divergence("seed 0", tmp_path, cases=6)
     assert not outcome.failures
     assert outcome.ends["divergence reported, last good weights kept"] >= 2
 
 
-def test_weights_that_are_not_the_last_good_ones_would_be_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_other_than_the_last_good_ones_are_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep = LeapTS._keep
 
     def spoiled(model: LeapTS, fitted: object) -> None:
@@ -85,7 +83,7 @@ def test_a_tiny_series_is_scaled_like_any_other() -> None:
     assert (forecasts[0] * 2.0**-900 == forecasts[1]).all()
 
 
-def test_a_jump_out_of_all_proportion_is_refused_by_name() -> None:
+def test_a_value_far_beyond_its_series_is_refused_by_name() -> None:
     frame = waves()
     frame.loc[frame.index[-1], "y"] = 1e25
     with pytest.raises(DataError, match=r"series 'b' holds 1e\+25, which is .* standard deviations"):

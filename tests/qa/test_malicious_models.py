@@ -1,4 +1,4 @@
-"""A short share of the forged and damaged model folders; the whole of it runs with `make stress`."""
+"""A short share of the forged and corrupted model folders; all of it runs with `make stress`."""
 
 import ast
 import os
@@ -14,14 +14,14 @@ from leapts_qa.samples import forecaster, waves
 SOURCES = Path(__file__).parents[2] / "src"
 
 
-def test_files_made_to_do_harm_are_refused_or_harmless(tmp_path: Path) -> None:
+def test_malicious_folders_are_refused_or_harmless(tmp_path: Path) -> None:
     outcome = malicious_models.run("files", tmp_path)
     assert not outcome.failures
     assert outcome.cases >= 45
     assert outcome.ends["refused"] > 40
 
 
-def test_a_folder_that_runs_something_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_runs_code_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forecaster().fit(waves()).save(tmp_path / "model")
     load = LeapTS.load
     monkeypatch.setattr(LeapTS, "load", lambda path: (os.system("true"), load(path))[1])
@@ -31,13 +31,13 @@ def test_a_folder_that_runs_something_would_be_noticed(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("unit", ["config.json bit 5", "config.json cut", "model.safetensors bit 0"])
-def test_damage_is_caught(unit: str, tmp_path: Path) -> None:
+def test_corruption_is_detected(unit: str, tmp_path: Path) -> None:
     outcome = corruption.run(unit, tmp_path, stride=23)
     assert not outcome.failures
     assert outcome.ends["detected"] > 80
 
 
-def test_the_sources_neither_unpickle_nor_evaluate_nor_import_what_data_name() -> None:
+def test_the_library_never_unpickles_evaluates_or_imports_by_name() -> None:
     forbidden = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "joblib", "runpy", "subprocess"}
     for path in sorted(SOURCES.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -1,4 +1,4 @@
-"""A short share of the laws."""
+"""A short share of the metamorphic tests."""
 
 from pathlib import Path
 
@@ -18,12 +18,12 @@ def test_forecasts_change_as_the_data_do(unit: str, examples: int, tmp_path: Pat
 
 
 @pytest.mark.parametrize("law", PREDICT)
-def test_every_law_of_predict_holds_for_every_kind_of_model(law: str) -> None:
+def test_every_relation_holds_for_every_kind_of_model(law: str) -> None:
     for freq in metamorphic.KINDS:
         assert metamorphic.check_predict(metamorphic.Example(law, freq, (20, 20), seed=7)) <= metamorphic.TOLERANCE
 
 
-def test_digits_lost_on_the_way_would_be_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_lost_precision_is_detected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(Scaler, "from_last_values", lambda scaler, _: scaler)
     outcome = metamorphic.run("predict seed 0", tmp_path, examples=40)
     assert "scaled and offset" in outcome.failures[0]

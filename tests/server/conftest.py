@@ -1,4 +1,4 @@
-"""Small models behind a server: inside this process for most tests, in one of its own where processes matter."""
+"""Small models behind a server: in this process for most tests, in another where processes matter."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def folders(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two models: `multivariate` forecasts its series together, `univariate` each for itself."""
+    """Make a folder with two models, `multivariate` and `univariate`."""
     folder = tmp_path_factory.mktemp("models")
     make_forecaster(**MULTIVARIATE, val_size=60).fit(frame).save(folder / "multivariate")
     make_forecaster(**UNIVARIATE, val_size=60).fit(frame).save(folder / "univariate")
@@ -62,7 +62,7 @@ def registry(folders: Path) -> ModelRegistry:
 
 @contextlib.contextmanager
 def served(registry: ModelRegistry, **options: Any) -> Iterator[str]:
-    """A server in a thread of this process; gives its address."""
+    """Run a server in a thread of this process, and yield its address."""
     limits = Limits(**{"seconds": 10.0, **options.pop("limits", {})})
     ready = threading.Event()
     server = Server(create_app(registry, limits=limits, **options), limits, ready.set)
@@ -92,7 +92,7 @@ def client(registry: ModelRegistry) -> Iterator[httpx.Client]:
 
 
 def histories(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A frame as the series of a request."""
+    """Convert a frame to the series of a request."""
     return [{"id": name, "values": rows["y"].tolist()} for name, rows in frame.groupby("unique_id", sort=False)]
 
 
@@ -116,7 +116,7 @@ class Running:
 
 @contextlib.contextmanager
 def running(*arguments: object, variables: dict[str, str] | None = None) -> Iterator[Running]:
-    """`leapts serve`, ready for requests; ended in any case."""
+    """Run `leapts serve` until the block ends."""
     process = subprocess.Popen(
         [sys.executable, "-m", "leapts", "serve", *map(str, arguments), "--port", "0"],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Requests that wait for the same model share a pass; nobody waits for ever."""
+"""Requests that wait for the same model share a pass."""
 
 import asyncio
 import threading
@@ -28,7 +28,7 @@ def _rows(count: int, record: Record = "nothing") -> CheckedRequest:
 
 
 class FakeModel:
-    """Returns its requests as forecasts, and records how many came together."""
+    """Returns its requests as forecasts, and records the size of each batch."""
 
     row_seconds = 0.0
 

@@ -22,7 +22,7 @@ def _table(answer: dict[str, Any]) -> pd.DataFrame:
 
 @pytest.mark.parametrize("kind", ["multivariate", "univariate"])
 @pytest.mark.parametrize("trace", [False, True])
-def test_the_numbers_are_those_of_predict(
+def test_the_forecast_equals_predict(
     request: pytest.FixtureRequest, client: httpx.Client, frame: pd.DataFrame, kind: str, trace: bool
 ) -> None:
     model: LeapTS = request.getfixturevalue(kind)
@@ -35,7 +35,7 @@ def test_the_numbers_are_those_of_predict(
     assert answer.json()["freq"] == "D"
 
 
-def test_quantiles_are_those_of_predict(client: httpx.Client, frame: pd.DataFrame, univariate: LeapTS) -> None:
+def test_quantiles_equal_those_of_predict(client: httpx.Client, frame: pd.DataFrame, univariate: LeapTS) -> None:
     asked = {"model": "univariate", "series": histories(frame), "quantiles": [0.1, 0.5]}
     expected = univariate.predict(frame, quantiles=[0.1, 0.5]).drop(columns="ds")
     pd.testing.assert_frame_equal(_table(client.post(URL, json=asked).json()), expected, check_dtype=False, rtol=1e-5)
@@ -60,7 +60,7 @@ def test_sample_paths_are_those_of_predict(
     np.testing.assert_allclose(table["LeapTS-sample-3"], expected["LeapTS-sample-3"], rtol=1e-5)
 
 
-def test_the_order_of_the_series_is_the_callers(client: httpx.Client, frame: pd.DataFrame) -> None:
+def test_series_are_in_the_order_of_the_request(client: httpx.Client, frame: pd.DataFrame) -> None:
     series = histories(frame)
     forward = client.post(URL, json={"model": "multivariate", "series": series}).json()["forecasts"]
     backward = client.post(URL, json={"model": "multivariate", "series": series[::-1]}).json()["forecasts"]
@@ -69,7 +69,7 @@ def test_the_order_of_the_series_is_the_callers(client: httpx.Client, frame: pd.
         np.testing.assert_allclose(one["values"]["LeapTS"], other["values"]["LeapTS"], rtol=1e-6)
 
 
-def test_the_trace_is_that_of_predict(client: httpx.Client, frame: pd.DataFrame, multivariate: LeapTS) -> None:
+def test_the_trace_equals_that_of_predict(client: httpx.Client, frame: pd.DataFrame, multivariate: LeapTS) -> None:
     answer = client.post(URL, json={"model": "multivariate", "series": histories(frame), "trace": True}).json()
     _, expected = multivariate.predict(frame, return_trace=True)
     for one in answer["forecasts"]:
@@ -82,13 +82,13 @@ def test_the_trace_is_that_of_predict(client: httpx.Client, frame: pd.DataFrame,
         assert one["trace"][-1]["end"] == H
 
 
-def test_without_a_trace_or_timestamps_there_are_none(client: httpx.Client, frame: pd.DataFrame) -> None:
+def test_trace_and_timestamps_are_left_out_unless_requested(client: httpx.Client, frame: pd.DataFrame) -> None:
     answer = client.post(URL, json={"model": "univariate", "series": histories(frame)}).json()
     assert all(set(one) == {"id", "values"} for one in answer["forecasts"])
 
 
 @pytest.mark.parametrize("last", ["2024-06-08", "2024-06-08T00:00:00", "2024-06-08T06:30:00"])
-def test_the_timestamps_go_on_from_the_last_one(client: httpx.Client, frame: pd.DataFrame, last: str) -> None:
+def test_timestamps_continue_from_the_last_one(client: httpx.Client, frame: pd.DataFrame, last: str) -> None:
     answer = client.post(URL, json={"model": "univariate", "series": histories(frame), "last": last}).json()
     expected = pd.date_range(last, periods=H + 1)[1:]
     for one in answer["forecasts"]:
@@ -104,7 +104,7 @@ def test_a_series_may_end_at_a_timestamp_of_its_own(client: httpx.Client, frame:
     assert "different timestamps" in refused.json()["detail"]
 
 
-def test_timestamps_keep_to_a_time_zones_clock(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_timestamps_follow_daylight_saving(tmp_path_factory: pytest.TempPathFactory) -> None:
     from leapts.server.registry import ModelRegistry
 
     frame = make_frame(start="2024-01-01")
@@ -121,7 +121,7 @@ def test_timestamps_keep_to_a_time_zones_clock(tmp_path_factory: pytest.TempPath
         assert naive["forecasts"][0]["timestamps"] == timestamps
 
 
-def test_missing_values_are_filled_where_the_model_fills(
+def test_missing_values_are_imputed_as_in_the_fit(
     frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     from leapts.server.registry import ModelRegistry
@@ -149,7 +149,7 @@ def test_the_only_model_needs_no_name(folders: object, frame: pd.DataFrame) -> N
         assert client.post(URL, json={"series": histories(frame)}).json()["model"] == "other"
 
 
-def test_models_are_described(client: httpx.Client) -> None:
+def test_models_are_listed_with_their_properties(client: httpx.Client) -> None:
     models = client.get("/v1/models").json()["models"]
     assert [(one["name"], one["multivariate"], one["levels"]) for one in models] == [
         ("multivariate", True, [80, 95]),

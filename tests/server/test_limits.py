@@ -1,4 +1,4 @@
-"""Beyond a limit everyone is told so, quickly, and the server stays well."""
+"""Requests beyond a limit are refused quickly, and the server keeps working."""
 
 import concurrent.futures
 import inspect
@@ -28,7 +28,7 @@ def _connected(address: str) -> socket.socket:
 
 
 def _answer(connection: socket.socket) -> bytes:
-    """All that comes until the server closes."""
+    """Read until the server closes the connection."""
     content = b""
     try:
         while part := connection.recv(65536):
@@ -38,7 +38,7 @@ def _answer(connection: socket.socket) -> bytes:
     return content
 
 
-def test_the_limits_are_those_the_command_tells_of() -> None:
+def test_default_limits_are_those_of_the_command_line() -> None:
     told = {name: one.default for name, one in inspect.signature(serve).parameters.items()}
     assert Limits() == Limits(
         body=told["max_body"],
@@ -62,7 +62,7 @@ def test_the_limits_are_those_the_command_tells_of() -> None:
         ({"body": 10, "bodies": 9}, "bodies=9: .* body=10"),
     ],
 )
-def test_limits_that_cannot_be_are_refused(limit: dict[str, float], words: str) -> None:
+def test_impossible_limits_are_refused(limit: dict[str, float], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         Limits(**limit)  # type: ignore[arg-type]
 
@@ -73,7 +73,7 @@ def test_limits_may_be_as_small_as_one_request_of_one_byte() -> None:
 
 @pytest.fixture
 def halted(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Forecasts wait until this is set."""
+    """An event that forecasts wait for."""
     may_go, forecast = threading.Event(), ServedModel.forecast
 
     def waiting(self: ServedModel, requests: object) -> object:
@@ -85,7 +85,7 @@ def halted(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     may_go.set()
 
 
-def test_who_comes_when_all_places_are_taken_is_told_to_come_again(
+def test_a_request_above_the_concurrency_limit_gets_503_with_retry_after(
     registry: ModelRegistry, frame: pd.DataFrame, halted: threading.Event
 ) -> None:
     asked = {"model": "univariate", "series": histories(frame)}
@@ -109,9 +109,7 @@ def test_who_comes_when_all_places_are_taken_is_told_to_come_again(
         assert client.post(URL, json=asked).status_code == 200
 
 
-def test_an_answer_that_takes_too_long_is_given_up(
-    registry: ModelRegistry, frame: pd.DataFrame, halted: threading.Event
-) -> None:
+def test_a_response_has_a_time_limit(registry: ModelRegistry, frame: pd.DataFrame, halted: threading.Event) -> None:
     with client_of(registry, limits={"seconds": 0.2}) as client:
         answer = client.post(URL, json={"model": "univariate", "series": histories(frame)})
         assert answer.status_code == 503
@@ -120,7 +118,7 @@ def test_an_answer_that_takes_too_long_is_given_up(
         halted.set()
 
 
-def test_a_body_that_does_not_come_is_given_up(registry: ModelRegistry) -> None:
+def test_a_request_body_has_a_time_limit(registry: ModelRegistry) -> None:
     with served(registry, limits={"seconds": 0.2}) as address, _connected(address) as connection:
         connection.sendall(f"{HEAD}Content-Length: 100\r\n\r\n{{".encode())
         answer = _answer(connection)
@@ -128,7 +126,7 @@ def test_a_body_that_does_not_come_is_given_up(registry: ModelRegistry) -> None:
     assert b"application/problem+json" in answer
 
 
-def test_headers_that_do_not_come_close_the_connection(registry: ModelRegistry) -> None:
+def test_request_headers_have_a_time_limit(registry: ModelRegistry) -> None:
     with served(registry, limits={"header_seconds": 0.2}) as address:
         for start in (b"", b"POST /v1/forecast HT", b"GET /healthz HTTP/1.1\r\nX: y\r\n"):
             with _connected(address) as connection:
@@ -141,7 +139,7 @@ def test_headers_that_do_not_come_close_the_connection(registry: ModelRegistry) 
 
 
 @pytest.mark.parametrize("times", [2, 6])
-def test_who_sends_several_times_too_much_gets_to_read_why(registry: ModelRegistry, times: int) -> None:
+def test_a_client_that_sends_too_much_can_read_the_refusal(registry: ModelRegistry, times: int) -> None:
     body = b" " * (times * 1_000_000)
     with served(registry, limits={"body": 1_000_000}) as address, httpx.Client(base_url=address) as client:
         for _ in range(3):
@@ -170,7 +168,7 @@ def test_an_endless_body_is_cut_off(registry: ModelRegistry) -> None:
         assert "leapts_body_bytes_held 0.0" in metrics
 
 
-def test_many_slow_callers_cannot_fill_the_memory(registry: ModelRegistry) -> None:
+def test_many_slow_clients_cannot_fill_the_memory(registry: ModelRegistry) -> None:
     limits = {"body": 50_000, "bodies": 100_000}
     with served(registry, limits=limits) as address, httpx.Client(base_url=address) as client:
         connections = [_connected(address) for _ in range(5)]

@@ -23,7 +23,7 @@ def metrics_of(*models: str) -> Metrics:
     return Metrics(served, Admission(Limits()), BodyReader(Limits()))
 
 
-def test_bounds_are_close_enough_to_tell_values_apart() -> None:
+def test_histogram_bounds_are_close_together() -> None:
     assert (SECONDS[0], SECONDS[-1]) == (0.001, 30.0)
     assert all(2 <= after / before <= 3 for before, after in pairwise(SECONDS))
     assert tuple(2**power for power in range(8)) == REQUESTS

@@ -137,7 +137,9 @@ def guarded(registry: ModelRegistry) -> Iterator[httpx.Client]:
 
 @pytest.mark.parametrize(("method", "path"), GUARDED)
 @pytest.mark.parametrize("given", [None, "Bearer", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN])
-def test_without_the_token_there_is_no_answer(guarded: httpx.Client, method: str, path: str, given: str | None) -> None:
+def test_requests_without_the_token_are_refused(
+    guarded: httpx.Client, method: str, path: str, given: str | None
+) -> None:
     headers = {} if given is None else {"Authorization": given}
     answer = guarded.request(method, path, headers=headers)
     assert answer.status_code == 401
@@ -146,7 +148,7 @@ def test_without_the_token_there_is_no_answer(guarded: httpx.Client, method: str
     assert TOKEN not in answer.text
 
 
-def test_the_token_opens(guarded: httpx.Client, frame: pd.DataFrame) -> None:
+def test_requests_with_the_token_are_answered(guarded: httpx.Client, frame: pd.DataFrame) -> None:
     asked = {"model": "univariate", "series": histories(frame)}
     for scheme in ("Bearer", "bearer"):
         answer = guarded.post("/v1/forecast", json=asked, headers={"Authorization": f"{scheme} {TOKEN}"})
@@ -154,7 +156,7 @@ def test_the_token_opens(guarded: httpx.Client, frame: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("path", OPEN)
-def test_pages_and_probes_are_open_and_harmless(guarded: httpx.Client, path: str) -> None:
+def test_pages_and_probes_need_no_token(guarded: httpx.Client, path: str) -> None:
     answer = guarded.get(path)
     assert answer.status_code == 200
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -163,7 +165,7 @@ def test_pages_and_probes_are_open_and_harmless(guarded: httpx.Client, path: str
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])
-def test_pages_allow_nothing_from_elsewhere(guarded: httpx.Client, path: str) -> None:
+def test_pages_load_nothing_from_other_hosts(guarded: httpx.Client, path: str) -> None:
     answer = guarded.get(path)
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -181,19 +183,19 @@ def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "short", "with space in the middle", "ünïcödé-ünïcödé-ü"])
-def test_a_poor_token_is_refused_and_not_repeated(token: str) -> None:
+def test_a_weak_token_is_refused_and_not_shown(token: str) -> None:
     with pytest.raises(ConfigError, match="secrets") as error:
         read_token(None, {"LEAPTS_TOKEN": token})
     assert not token or token not in str(error.value)
 
 
-def test_a_token_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere"):
         read_token(tmp_path / "nowhere", {})
 
 
 @pytest.mark.parametrize("name", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "localhost@evil"])
-def test_a_server_of_this_computer_answers_to_no_other_name(own: httpx.Client, name: str) -> None:
+def test_a_loopback_server_refuses_other_host_names(own: httpx.Client, name: str) -> None:
     for path in ("/", "/v1/models", "/healthz"):
         answer = own.get(path, headers={"Host": name})
         assert answer.status_code == 421
@@ -201,7 +203,7 @@ def test_a_server_of_this_computer_answers_to_no_other_name(own: httpx.Client, n
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "127.0.0.1:8080", "localhost:1", "LOCALHOST", "[::1]", "[::1]:8080"])
-def test_a_server_of_this_computer_answers_to_its_own_names(own: httpx.Client, name: str) -> None:
+def test_a_loopback_server_accepts_its_own_host_names(own: httpx.Client, name: str) -> None:
     assert own.get("/v1/models", headers={"Host": name}).status_code == 200
 
 
@@ -211,12 +213,12 @@ def own(registry: ModelRegistry) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_a_server_for_others_answers_to_any_name() -> None:
+def test_a_public_server_accepts_any_host_name() -> None:
     assert hosts_of("0.0.0.0") is None
 
 
 @pytest.mark.parametrize(
     ("host", "is_own"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("::", False)]
 )
-def test_loopback_is_told_from_the_world(host: str, is_own: bool) -> None:
+def test_loopback_addresses_are_recognized(host: str, is_own: bool) -> None:
     assert is_loopback(host) is is_own

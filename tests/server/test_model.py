@@ -18,7 +18,7 @@ from leapts.server.schemas import ForecastIn
 from tests.server.conftest import histories
 
 
-def test_leaps_are_told_as_far_as_they_were_taken() -> None:
+def test_only_leaps_that_were_taken_are_listed() -> None:
     trace = ScheduleTrace(
         scale_names=("short", "long"),
         start=torch.tensor([[0, 2, 0], [0, 0, 0]]),
@@ -40,7 +40,7 @@ def test_leaps_are_told_as_far_as_they_were_taken() -> None:
     assert (other.start, other.end, other.scale, other.control) == (0, 6, "long", 5.0)
 
 
-def test_of_very_many_series_a_description_names_a_hundred() -> None:
+def test_a_description_names_at_most_a_hundred_series() -> None:
     names = tuple(f"s{number}" for number in range(150))
     fitted = SimpleNamespace(
         config=SimpleNamespace(h=6, input_size=12),
@@ -70,7 +70,7 @@ def _refused(registry: ModelRegistry, request: dict[str, Any], **limits: Any) ->
     return error.value
 
 
-def test_limits_are_taken_at_their_word(registry: ModelRegistry, asked: dict[str, Any]) -> None:
+def test_requests_up_to_the_limits_are_accepted(registry: ModelRegistry, asked: dict[str, Any]) -> None:
     assert len(_decoded(registry, asked, series=3, length=160).windows) == 3
     many, long = _refused(registry, asked, series=2), _refused(registry, asked, length=159)
     assert (many.kind.name, many.detail) == ("too-large", "the request has 3 series; the limit is 2")
@@ -82,7 +82,7 @@ def test_limits_are_taken_at_their_word(registry: ModelRegistry, asked: dict[str
     assert "--max-length" in long.hint
 
 
-def test_leaps_are_recorded_only_where_they_are_asked_for(
+def test_leaps_are_recorded_only_when_requested(
     registry: ModelRegistry, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _decoded(registry, asked).record == "nothing"
@@ -93,7 +93,7 @@ def test_leaps_are_recorded_only_where_they_are_asked_for(
     assert (refused.detail, refused.hint) == ("this model has no scheduling branch", "leave trace out")
 
 
-def test_intervals_are_given_one_way_or_the_other(registry: ModelRegistry, asked: dict[str, Any]) -> None:
+def test_levels_and_quantiles_exclude_each_other(registry: ModelRegistry, asked: dict[str, Any]) -> None:
     def columns(**more: Any) -> list[str]:
         request, served = _decoded(registry, {**asked, **more}), registry.find("univariate")
         response = served.respond(request, served.forecast([request])[0])
@@ -125,7 +125,7 @@ def test_histories_of_one_length_or_several_and_filled_ones_are_read_alike(
 
 
 @pytest.mark.parametrize(("kind", "is_refused"), [("multivariate", True), ("univariate", False)])
-def test_series_forecast_together_end_together(
+def test_series_of_a_multivariate_model_must_end_together(
     registry: ModelRegistry, asked: dict[str, Any], kind: str, is_refused: bool
 ) -> None:
     asked["model"] = kind

@@ -1,4 +1,4 @@
-"""The page in a real browser: a table goes up, its forecast is seen, and comes down."""
+"""The page in a real browser: upload a table, see its forecast, download it."""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def address(registry: ModelRegistry) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: "Browser", address: str) -> "Iterator[Page]":
-    """The open page; whatever it complains about fails the test, and so does any request to elsewhere."""
+    """Open the page; errors in its console and requests to other hosts fail the test."""
     complaints: list[str] = []
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.on("console", lambda message: complaints.append(message.text))
@@ -61,7 +61,7 @@ def table(frame: pd.DataFrame, tmp_path: Path) -> Path:
 
 
 def _upload(page: "Page", path: Path) -> None:
-    """The page reads the file in its own time; then it offers choices, or says what is wrong."""
+    """Upload a file, and wait until the page shows its choices or an error."""
     page.set_input_files("#file", path)
     page.wait_for_selector("#choices:not([hidden]), #problem:not([hidden])")
 
@@ -100,7 +100,7 @@ def test_a_wide_table_needs_no_column_of_names(page: "Page", frame: pd.DataFrame
     page.frame_locator("#view").locator("#chart svg").wait_for()
 
 
-def test_a_single_series_may_have_other_columns_beside_it(page: "Page", frame: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_single_series_may_have_further_columns(page: "Page", frame: pd.DataFrame, tmp_path: Path) -> None:
     one = frame[frame["unique_id"] == "a"].drop(columns="unique_id").assign(holiday="no", price=2.5)
     one.to_csv(tmp_path / "one.csv", index=False)
     _upload(page, tmp_path / "one.csv")
@@ -196,7 +196,7 @@ def test_hostile_names_everywhere_stay_text(
         ("unique_id,ds,y\nü,2024-01-01,1\n".encode("latin-1"), "UTF-8"),
     ],
 )
-def test_a_bad_table_is_told_what_is_wrong(page: "Page", tmp_path: Path, content: bytes, words: str) -> None:
+def test_a_bad_table_is_refused_with_the_reason(page: "Page", tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "bad.csv"
     path.write_bytes(content)
     _upload(page, path)
@@ -208,7 +208,7 @@ def test_a_bad_table_is_told_what_is_wrong(page: "Page", tmp_path: Path, content
     assert page.is_hidden("#result")
 
 
-def test_the_frame_can_reach_nothing(page: "Page", table: Path) -> None:
+def test_the_report_frame_cannot_reach_the_server(page: "Page", table: Path) -> None:
     _upload(page, table)
     _pick(page, time="when", series="shop", value="sold")
     page.click("#forecast")
@@ -218,7 +218,7 @@ def test_the_frame_can_reach_nothing(page: "Page", table: Path) -> None:
     assert inner.evaluate("fetch('/v1/models').then(() => 'reached', () => 'refused')") == "refused"
 
 
-def test_a_token_is_asked_for_and_used(browser: "Browser", registry: ModelRegistry, table: Path) -> None:
+def test_the_page_asks_for_the_token_and_sends_it(browser: "Browser", registry: ModelRegistry, table: Path) -> None:
     with served(registry, token=TOKEN) as address:
         page = browser.new_page()
         page.goto(address)
@@ -250,7 +250,7 @@ def test_a_phone_needs_no_sideways_scrolling(browser: "Browser", address: str, t
     page.close()
 
 
-def test_everything_that_acts_has_a_name(page: "Page") -> None:
+def test_every_control_has_an_accessible_name(page: "Page") -> None:
     nameless = page.evaluate(
         """() => [...document.querySelectorAll("button, input, select, iframe")].filter((node) =>
         !(node.getAttribute("aria-label") || node.title || node.textContent.trim() || node.closest("label")
@@ -259,7 +259,7 @@ def test_everything_that_acts_has_a_name(page: "Page") -> None:
     assert nameless == []
 
 
-def test_the_docs_describe_every_address(browser: "Browser", address: str) -> None:
+def test_the_docs_describe_every_endpoint(browser: "Browser", address: str) -> None:
     page = browser.new_page()
     page.goto(f"{address}/docs")
     heads = page.locator("h2").all_text_contents()

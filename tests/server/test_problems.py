@@ -1,4 +1,4 @@
-"""Everything that is refused says what is wrong and how to mend it, with the right status."""
+"""Every refusal has the right status, the reason and a hint."""
 
 import json
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def _require_problem(answer: Any, status: int, *words: str) -> dict[str, Any]:
     return problem
 
 
-def test_every_kind_has_the_status_that_programs_go_by() -> None:
+def test_every_kind_of_problem_has_its_status() -> None:
     assert {kind.name: kind.status for kind in KINDS} == STATUSES
 
 
@@ -81,7 +81,7 @@ def test_errors_of_the_framework_become_problems() -> None:
     assert "secret" not in as_problem(ValueError("secret")).detail
 
 
-def test_who_shall_come_again_is_told_when() -> None:
+def test_a_busy_server_sends_retry_after() -> None:
     assert busy("much to do").headers == {"Retry-After": "1"}
     later = busy("much to do", 7, limit="more")
     assert (later.headers, later.kind.name) == ({"Retry-After": "7"}, "busy")
@@ -135,7 +135,7 @@ def strict(registry: ModelRegistry) -> Any:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_request_is_told_what_is_wrong(strict: httpx.Client, frame: pd.DataFrame, name: str) -> None:
+def test_a_bad_request_is_refused_with_the_reason(strict: httpx.Client, frame: pd.DataFrame, name: str) -> None:
     change, status, words = BAD[name]
     asked: dict[str, Any] = {"model": "univariate", "series": histories(frame)}
     change(asked)
@@ -157,7 +157,7 @@ def test_a_bad_request_is_told_what_is_wrong(strict: httpx.Client, frame: pd.Dat
         b'{"series":' + b"[" * 40_000,
     ],
 )
-def test_what_is_no_json_is_refused(strict: httpx.Client, body: bytes) -> None:
+def test_invalid_json_is_refused(strict: httpx.Client, body: bytes) -> None:
     answer = strict.post(URL, content=body, headers=JSON)
     assert answer.status_code in (400, 413, 422)
     _require_problem(answer, answer.status_code)
@@ -169,7 +169,7 @@ def test_other_content_is_refused_by_its_type(strict: httpx.Client, kind: str) -
     _require_problem(answer, 415, "application/json")
 
 
-def test_compressed_content_is_refused_unopened(strict: httpx.Client) -> None:
+def test_compressed_content_is_refused_before_it_is_decompressed(strict: httpx.Client) -> None:
     answer = strict.post(URL, content=b"\x1f\x8b", headers={**JSON, "Content-Encoding": "gzip"})
     _require_problem(answer, 415, "compressed")
 
@@ -177,19 +177,19 @@ def test_compressed_content_is_refused_unopened(strict: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "path", ["/v1", "/v1/forecast/", "/..%2f..%2fetc/passwd", "/static/x", "/docs/oauth2-redirect"]
 )
-def test_there_is_nothing_elsewhere(client: httpx.Client, path: str) -> None:
+def test_unknown_paths_are_not_found(client: httpx.Client, path: str) -> None:
     _require_problem(client.get(path), 404, "/docs")
 
 
 @pytest.mark.parametrize("path", [URL, "/v1/report", "/v1/forecast/csv"])
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
-def test_other_methods_are_told_which_there_are(client: httpx.Client, path: str, method: str) -> None:
+def test_other_methods_are_refused_with_the_allowed_ones(client: httpx.Client, path: str, method: str) -> None:
     answer = client.request(method, path)
     _require_problem(answer, 405, "Allow")
     assert answer.headers["allow"] == "POST"
 
 
-def test_a_body_is_too_large_by_its_word_or_by_its_bytes(strict: httpx.Client) -> None:
+def test_a_body_is_too_large_by_its_header_or_its_bytes(strict: httpx.Client) -> None:
     too_much = b" " * 100_001
     _require_problem(strict.post(URL, content=too_much, headers=JSON), 413, "100,001", "--max-body")
 
@@ -200,7 +200,7 @@ def test_a_body_is_too_large_by_its_word_or_by_its_bytes(strict: httpx.Client) -
     _require_problem(strict.post(URL, content=pieces(), headers=JSON), 413, "--max-body")
 
 
-def test_what_is_unexpected_tells_nothing_of_the_inside(
+def test_an_unexpected_error_discloses_no_internals(
     registry: ModelRegistry, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -218,7 +218,7 @@ def test_what_is_unexpected_tells_nothing_of_the_inside(
     assert "SecretClass" in told[0]
 
 
-def test_control_characters_come_back_escaped(client: httpx.Client, frame: pd.DataFrame) -> None:
+def test_control_characters_are_escaped_in_problems(client: httpx.Client, frame: pd.DataFrame) -> None:
     asked = {"model": "\x1b[31mred\n", "series": histories(frame)}
     problem = _require_problem(client.post(URL, json=asked), 404)
     assert problem["detail"].isprintable()

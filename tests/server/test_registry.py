@@ -37,7 +37,7 @@ def _state(name: str, identity: tuple[int, ...], version: str = "1") -> ServedMo
 
 
 class Disk:
-    """Model folders that are replaced, and broken, without one being written."""
+    """Replaced and broken model folders, simulated without writing any."""
 
     def __init__(self, *names: str) -> None:
         self.identities: dict[str, tuple[int, ...] | None] = dict.fromkeys(names, (1,))
@@ -73,7 +73,7 @@ def _watched(
     until: Callable[[], bool] | None = None,
     every: float = 0.001,
 ) -> list[str]:
-    """Watch, make a change after some looks at the folders, and so on; gives what was told."""
+    """Watch the folders, apply each change after some checks, and return the reports."""
     told: list[str] = []
 
     async def watch() -> None:
@@ -90,18 +90,18 @@ def _watched(
     return told
 
 
-def test_a_folder_that_stays_is_read_once(disk: Disk) -> None:
+def test_an_unchanged_folder_is_read_once(disk: Disk) -> None:
     assert _watched(ModelRegistry(["a", "b"])) == []
     assert disk.reads == ["a", "b"]
 
 
-def test_folders_are_looked_at_no_oftener_than_asked_for(disk: Disk) -> None:
+def test_folders_are_checked_at_the_given_interval(disk: Disk) -> None:
     _watched(ModelRegistry(["a"]), every=10.0)
     assert disk.looks == 0
     _watched(ModelRegistry(["a"]), until=lambda: disk.looks > 2)
 
 
-def test_a_folder_that_is_replaced_is_read_again_once(disk: Disk) -> None:
+def test_a_replaced_folder_is_read_once_more(disk: Disk) -> None:
     registry = ModelRegistry(["a", "b"])
     told = _watched(registry, lambda: disk.identities.update(b=(2,)), until=lambda: registry.find("b").version == "v2")
     assert told == ["b loaded"]
@@ -109,7 +109,7 @@ def test_a_folder_that_is_replaced_is_read_again_once(disk: Disk) -> None:
     assert [served.version for served in registry] == ["v1", "v2"]
 
 
-def test_a_folder_that_is_broken_is_tried_again_and_told_of_once(disk: Disk) -> None:
+def test_a_broken_folder_is_tried_again_and_logged_once(disk: Disk) -> None:
     registry = ModelRegistry(["a"])
 
     def break_it(*identity: int) -> None:
@@ -130,7 +130,7 @@ def test_a_folder_that_is_broken_is_tried_again_and_told_of_once(disk: Disk) -> 
 
 
 @pytest.mark.usefixtures("disk")
-def test_a_model_is_found_by_its_name_and_by_nothing_like_it() -> None:
+def test_a_model_is_found_by_its_exact_name() -> None:
     alone, both = ModelRegistry(["a"]), ModelRegistry(["a", "b"])
     assert (len(alone), len(both)) == (1, 2)
     assert alone.find(None).name == alone.find("a").name == "a"
@@ -146,7 +146,7 @@ def test_a_model_is_found_by_its_name_and_by_nothing_like_it() -> None:
         assert refused.value.detail == f"there is no model {name!r}"
 
 
-def test_of_many_models_eight_are_named(disk: Disk) -> None:
+def test_an_unknown_model_is_refused_with_at_most_eight_names(disk: Disk) -> None:
     disk.identities = {f"m{number}": (1,) for number in range(10)}
     with pytest.raises(Problem) as refused:
         ModelRegistry(disk.identities).find("zzz")
@@ -163,7 +163,7 @@ def test_of_many_models_eight_are_named(disk: Disk) -> None:
         ("there=is", ("there=is", "there=is")),
     ],
 )
-def test_a_name_stands_before_an_equals_sign(
+def test_a_model_name_is_given_before_an_equals_sign(
     given: str, expected: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -172,7 +172,7 @@ def test_a_name_stands_before_an_equals_sign(
     assert (name, str(path)) == expected
 
 
-def test_a_folder_is_another_once_either_file_is(tmp_path: Path) -> None:
+def test_a_folder_changes_with_either_of_its_files(tmp_path: Path) -> None:
     assert identity_of(tmp_path) is None
     config, weights = tmp_path / "config.json", tmp_path / "model.safetensors"
     config.write_bytes(b"1")
@@ -188,7 +188,7 @@ def test_a_folder_is_another_once_either_file_is(tmp_path: Path) -> None:
 
 
 class Loaded:
-    """What is read of a folder: a model, told apart by what was done to it."""
+    """A stand-in for a loaded model, named after the version of its folder."""
 
     def __init__(self) -> None:
         self.fill, self.predictor_ = "ffill", SimpleNamespace(model=torch.nn.Linear(1, 1))
@@ -213,7 +213,7 @@ def _reading(monkeypatch: pytest.MonkeyPatch, folder: Path, meanwhile: Callable[
     return made
 
 
-def test_a_model_is_read_with_its_version_and_made_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_loaded_with_its_version_for_inference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = _reading(monkeypatch, tmp_path / "m", lambda: None)
     (served,) = ModelRegistry([tmp_path / "m"])
     assert served.version == hashlib.sha256(b"content").hexdigest()[:12]
@@ -221,9 +221,7 @@ def test_a_model_is_read_with_its_version_and_made_ready(tmp_path: Path, monkeyp
     assert served.identity == identity_of(tmp_path / "m")
 
 
-def test_a_folder_that_changes_while_it_is_read_is_not_believed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_replaced_while_it_is_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "m"
     _reading(monkeypatch, folder, lambda: (folder / "model.safetensors").write_bytes(b"other content"))
     with pytest.raises(ModelFileError, match="was replaced while it was read"):
@@ -236,7 +234,7 @@ def test_a_folder_that_changes_while_it_is_read_is_not_believed(
         ModelRegistry([folder])
 
 
-def test_models_go_by_their_folders_names_or_by_those_given(folders: Path) -> None:
+def test_models_are_named_after_their_folders_or_as_given(folders: Path) -> None:
     registry = ModelRegistry([folders / "univariate", f"mine={folders / 'univariate'}"])
     assert [served.name for served in registry] == ["univariate", "mine"]
     for name in ("nothing", "..", str(folders / "univariate"), ""):
@@ -251,13 +249,13 @@ def test_two_models_of_one_name_are_refused(folders: Path) -> None:
         ModelRegistry([])
 
 
-def test_a_folder_that_is_no_model_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError):
         ModelRegistry([tmp_path])
 
 
 @pytest.mark.parametrize("failure", [BrokenPipeError, SystemExit(1)])
-def test_a_log_that_nobody_reads_costs_its_lines_and_nothing_else(
+def test_a_broken_log_does_not_stop_the_server(
     folders: Path, frame: pd.DataFrame, tmp_path: Path, failure: BaseException
 ) -> None:
     folder = tmp_path / "model"
@@ -282,7 +280,7 @@ def test_a_log_that_nobody_reads_costs_its_lines_and_nothing_else(
     assert told >= 2
 
 
-def test_a_replaced_folder_is_served_without_a_refusal(folders: Path, frame: pd.DataFrame, tmp_path: Path) -> None:
+def test_no_request_is_refused_while_a_folder_is_replaced(folders: Path, frame: pd.DataFrame, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(folders / "univariate", folder)
     newer = make_forecaster(**UNIVARIATE, val_size=60, random_seed=9).fit(frame)

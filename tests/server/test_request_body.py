@@ -1,4 +1,4 @@
-"""Bodies are received up to their limits, and released however the receiving ends."""
+"""Bodies are received up to their limits, and their bytes are released in every case."""
 
 import asyncio
 from collections.abc import Iterable

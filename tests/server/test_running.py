@@ -26,13 +26,13 @@ from tests.server.test_middleware import TOKEN
 LISTENING = "0A"
 
 
-def test_a_token_of_sixteen_letters_will_do_and_one_of_fifteen_will_not() -> None:
+def test_a_token_needs_sixteen_characters() -> None:
     assert read_token(None, {"LEAPTS_TOKEN": f" {'a' * 16}\n"}) == "a" * 16
     with pytest.raises(ConfigError, match="LEAPTS_TOKEN is not 16 or more plain letters"):
         read_token(None, {"LEAPTS_TOKEN": "a" * 15})
 
 
-def test_a_token_file_is_named_where_it_is_no_good(tmp_path: Path) -> None:
+def test_an_invalid_token_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_bytes(b"\xff" * 20)
     with pytest.raises(ConfigError, match="token cannot be read as a token; give a text file"):
@@ -42,14 +42,14 @@ def test_a_token_file_is_named_where_it_is_no_good(tmp_path: Path) -> None:
         read_token(file, {})
 
 
-def test_this_computer_has_several_names() -> None:
+def test_loopback_has_several_host_names() -> None:
     assert hosts_of("127.0.0.2") == frozenset({"127.0.0.1", "127.0.0.2", "localhost", "[::1]"})
     assert [is_loopback(host) for host in ("127.9.9.9", "::1", "localhost", "1.127.0.0", "::")] == [True] * 3 + [
         False
     ] * 2
 
 
-def test_a_socket_listens_and_may_follow_one_that_was_just_closed() -> None:
+def test_a_port_can_be_used_again_after_it_was_closed() -> None:
     with bound_socket("127.0.0.1", 0) as listening:
         assert listening.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR) == 1
         assert listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
@@ -62,7 +62,7 @@ async def _nothing(*_: object) -> None:
     """An application that answers nothing."""
 
 
-def test_the_server_keeps_to_itself_what_it_is_and_gives_what_was_begun_its_time(
+def test_the_server_sends_no_server_header_and_waits_for_requests_in_progress(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(LimitedProtocol, "header_seconds", 1.0, raising=False)
@@ -75,7 +75,7 @@ def test_the_server_keeps_to_itself_what_it_is_and_gives_what_was_begun_its_time
 
 
 @pytest.mark.parametrize("started", [True, False])
-def test_that_it_is_ready_is_said_only_when_it_is(monkeypatch: pytest.MonkeyPatch, started: bool) -> None:
+def test_readiness_is_reported_after_the_start(monkeypatch: pytest.MonkeyPatch, started: bool) -> None:
     async def startup(server: Server, _: object = None) -> None:
         server.started = started
 
@@ -98,7 +98,7 @@ def test_serve_leaves_old_objects_out_of_garbage_collection(monkeypatch: pytest.
 
 
 def _addresses(port: int) -> set[str]:
-    """Where something listens at that port, as the kernel writes it."""
+    """List the addresses that listen at a port, according to the kernel."""
     found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
@@ -118,7 +118,7 @@ def _takes_callers(port: int) -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_by_default_only_this_computer_can_call(folders: Path, frame: pd.DataFrame) -> None:
+def test_by_default_the_server_listens_on_loopback_only(folders: Path, frame: pd.DataFrame) -> None:
     with running(folders / "univariate", variables={"LEAPTS_TOKEN": TOKEN}) as server:
         assert _addresses(server.port) == {"0100007F"}
         asked = {"series": histories(frame)}
@@ -128,8 +128,8 @@ def test_by_default_only_this_computer_can_call(folders: Path, frame: pd.DataFra
         assert server.stop(signal.SIGINT) == 0
 
 
-def test_a_signal_lets_what_was_begun_end_well(folders: Path, frame: pd.DataFrame) -> None:
-    """Requests that are under way when the signal comes, one of them half sent, get their answers."""
+def test_requests_in_progress_end_after_a_signal(folders: Path, frame: pd.DataFrame) -> None:
+    """Requests in progress at the signal, one of them half sent, are answered."""
     body = json.dumps({"series": histories(frame)}).encode()
     head = f"POST /v1/forecast HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
     with running(folders / "univariate") as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -180,7 +180,7 @@ def test_forecasts_in_progress_survive_a_signal(folders: Path) -> None:
         assert code == 0
 
 
-def test_what_cannot_be_served_is_said_in_a_line(tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_served_is_refused_in_one_line(tmp_path: Path) -> None:
     result = outside(["serve", tmp_path / "nothing"])
     assert result.code == 2
     assert "does not exist" in result.error_line

@@ -1,4 +1,4 @@
-"""Requests are accepted up to their very limits, and not beyond."""
+"""Requests are accepted up to their limits, and refused beyond."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tables in, forecasts and reports out."""
+"""Forecasts and reports of CSV tables."""
 
 import asyncio
 import io
@@ -26,7 +26,7 @@ TABLE = b"unique_id,ds,y\na,2024-01-01,1\na,2024-01-02,2\n"
 
 
 class Model:
-    """Notes what it is asked to forecast."""
+    """Records the panels that it is asked to forecast."""
 
     id_col, time_col, target_col, fill, duplicates = "unique_id", "ds", "y", None, "error"
 
@@ -45,7 +45,7 @@ class Model:
 
 
 class Endpoint:
-    """The application in front of such a model."""
+    """Make the application with a recording model."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **limits: Any) -> None:
         self.model, self.safe = Model(), list[bool]()
@@ -102,12 +102,12 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
         ({"escape_formulas": "perhaps"}, 422),
     ],
 )
-def test_parameters_are_taken_up_to_their_limits(endpoint: Endpoint, query: dict[str, Any], status: int) -> None:
+def test_parameters_up_to_their_limits_are_accepted(endpoint: Endpoint, query: dict[str, Any], status: int) -> None:
     (answer,) = endpoint.post(**query)
     assert answer.status_code == status
 
 
-def test_levels_reach_the_model_as_they_are_written(endpoint: Endpoint) -> None:
+def test_whole_levels_stay_whole_in_column_names(endpoint: Endpoint) -> None:
     for query in ({}, {"level": [80, 99.5]}, {"escape_formulas": "true"}):
         (answer,) = endpoint.post(**query)
         assert answer.text == "forecast"
@@ -116,7 +116,7 @@ def test_levels_reach_the_model_as_they_are_written(endpoint: Endpoint) -> None:
     assert endpoint.safe == [False, False, True]
 
 
-def test_tables_are_worked_on_one_at_a_time_in_their_places(endpoint: Endpoint) -> None:
+def test_tables_are_processed_one_at_a_time(endpoint: Endpoint) -> None:
     endpoint.model.seconds = 0.05
     answers = endpoint.post(times=4)
     assert [answer.status_code for answer in answers] == [200] * 4
@@ -124,7 +124,7 @@ def test_tables_are_worked_on_one_at_a_time_in_their_places(endpoint: Endpoint) 
     assert endpoint.tables == 0
 
 
-def test_who_finds_no_place_is_refused_before_the_table_is_read(
+def test_a_request_without_a_slot_is_refused_before_its_table_is_read(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint.services.admission.in_progress["table"] = 4
@@ -133,7 +133,7 @@ def test_who_finds_no_place_is_refused_before_the_table_is_read(
     assert (answer.status_code, _kind(answer)) == (503, "busy")
 
 
-def test_work_that_takes_too_long_keeps_its_place_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_work_keeps_its_slot_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = Endpoint(monkeypatch, seconds=0.05)
     endpoint.model.seconds = 0.3
 
@@ -150,7 +150,7 @@ def test_work_that_takes_too_long_keeps_its_place_to_its_end(monkeypatch: pytest
     assert endpoint.safe == [False]
 
 
-def test_what_nobody_waits_for_any_more_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_of_a_client_that_left_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = Endpoint(monkeypatch, seconds=0.1)
     endpoint.model.seconds = 0.5
     answers = endpoint.post(times=4)
@@ -160,7 +160,7 @@ def test_what_nobody_waits_for_any_more_is_not_begun(monkeypatch: pytest.MonkeyP
     assert endpoint.safe == [False]
 
 
-def test_an_end_drops_what_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopping_drops_work_that_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = Endpoint(monkeypatch)
     endpoint.model.seconds = 0.3
 
@@ -201,7 +201,7 @@ def test_a_table_may_have_a_hundred_columns_more_than_series(separator: bytes) -
         _narrow(separator * 105 + b"\n\n\na,b")  # blank names are names
 
 
-def test_quotation_marks_of_a_header_are_closed_in_it() -> None:
+def test_an_unclosed_quotation_mark_in_the_header_is_refused() -> None:
     _narrow(b'"a","b"\n"c')
     for header in (b'"a\nb",c\n', b'"a","b\r\n', b'"""'):
         with pytest.raises(Problem, match="after its first line") as refused:
@@ -217,7 +217,7 @@ def _panel(endpoint: Endpoint, series: int, length: int, **columns: Any) -> Any:
     return tables.read_table(content, endpoint.served, TableIn(**columns), Limits(series=3, length=4))
 
 
-def test_a_panel_is_taken_up_to_its_limits(endpoint: Endpoint) -> None:
+def test_tables_up_to_the_limits_are_accepted(endpoint: Endpoint) -> None:
     panel = _panel(endpoint, 3, 4)
     assert (len(panel), panel.lengths.tolist(), panel.freq) == (3, [4, 4, 4], "D")
     with pytest.raises(Problem, match="the table has 4 series; the limit is 3") as refused:
@@ -228,7 +228,7 @@ def test_a_panel_is_taken_up_to_its_limits(endpoint: Endpoint) -> None:
     assert "--max-length" in refused.value.hint
 
 
-def test_gaps_are_filled_with_no_more_values_than_half_the_bytes_of_a_request(
+def test_imputed_values_are_limited_by_the_size_of_a_request(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Model, "fill", "ffill")
@@ -245,11 +245,11 @@ def test_gaps_are_filled_with_no_more_values_than_half_the_bytes_of_a_request(
 
 
 @pytest.mark.parametrize("column", ["id_col", "time_col", "target_col"])
-def test_a_column_that_is_named_is_taken_instead_of_the_models(endpoint: Endpoint, column: str) -> None:
+def test_a_given_column_replaces_that_of_the_model(endpoint: Endpoint, column: str) -> None:
     assert len(_panel(endpoint, 2, 3, **{column: "other"})) == 2
 
 
-def test_the_forecast_of_a_table_is_that_of_predict(
+def test_the_forecast_of_a_table_equals_predict(
     client: httpx.Client, frame: pd.DataFrame, multivariate: LeapTS
 ) -> None:
     answer = client.post(
@@ -270,7 +270,7 @@ def test_columns_may_have_other_names(client: httpx.Client, frame: pd.DataFrame,
     pd.testing.assert_series_equal(found["LeapTS"], univariate.predict(frame)["LeapTS"], rtol=1e-6)
 
 
-def test_a_report_is_a_page_that_can_reach_nothing(client: httpx.Client, frame: pd.DataFrame) -> None:
+def test_a_report_is_a_page_in_a_sandbox(client: httpx.Client, frame: pd.DataFrame) -> None:
     answer = client.post("/v1/report", params={"model": "multivariate"}, content=frame.to_csv(index=False), headers=CSV)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-security-policy"] == "sandbox allow-scripts"
@@ -293,7 +293,9 @@ def test_a_report_is_a_page_that_can_reach_nothing(client: httpx.Client, frame: 
         (b"unique_id,ds,y\n" + b"".join(b"a,%d,1\n" % number for number in range(300)), 422, "freq"),
     ],
 )
-def test_a_bad_table_is_told_what_is_wrong(registry: ModelRegistry, content: bytes, status: int, words: str) -> None:
+def test_a_bad_table_is_refused_with_the_reason(
+    registry: ModelRegistry, content: bytes, status: int, words: str
+) -> None:
     with client_of(registry, limits={"series": 20, "length": 200}) as client:
         for path in (URL, "/v1/report"):
             answer = client.post(path, params={"model": "univariate"}, content=content, headers=CSV)
@@ -312,7 +314,7 @@ def test_bad_parameters_are_refused(client: httpx.Client, frame: pd.DataFrame, p
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_escape_formulas_are_asked_for(client: httpx.Client, frame: pd.DataFrame) -> None:
+def test_formulas_are_escaped_when_requested(client: httpx.Client, frame: pd.DataFrame) -> None:
     body = frame.replace({"unique_id": {"a": "=1+1"}}).to_csv(index=False)
     parameters = {"model": "univariate"}
     plain = client.post("/v1/forecast/csv", params=parameters, content=body, headers={"Content-Type": "text/csv"})

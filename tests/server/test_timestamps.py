@@ -1,4 +1,4 @@
-"""The timestamps of a forecast: as the data of the fit have them, and none that cannot be."""
+"""Timestamps of a forecast have the format of the training data; impossible ones are refused."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def _fitted(freq: str | int, *, timezone: str | None = None, time_type: str = "t
     )
 
 
-def test_step_numbers_go_on_by_the_step() -> None:
+def test_step_numbers_continue_by_the_step() -> None:
     assert future_texts(7, _fitted(2), 3) == [9, 11, 13]
     assert future_texts(-1, _fitted(1), 2) == [0, 1]
 
@@ -39,19 +39,19 @@ def test_step_numbers_go_on_by_the_step() -> None:
         ("500ms", "timestamp[us]", "2024-01-01", ["2024-01-01T00:00:00.500000", "2024-01-01T00:00:01.000000"]),
     ],
 )
-def test_dates_are_spelt_as_finely_as_the_data_are(
+def test_timestamps_have_the_precision_of_the_data(
     freq: str, time_type: str, last: str, expected: list[Timestamp]
 ) -> None:
     assert future_texts(last, _fitted(freq, time_type=time_type), 2) == expected
 
 
 @pytest.mark.parametrize("last", ["2024-10-26T12:00:00", "2024-10-26T12:00:00+02:00", "2024-10-26T10:00:00Z"])
-def test_a_zones_clock_is_kept_however_the_last_timestamp_is_written(last: str) -> None:
+def test_the_timezone_is_kept_for_every_spelling_of_the_last_timestamp(last: str) -> None:
     expected = ["2024-10-27T12:00:00+01:00", "2024-10-28T12:00:00+01:00"]
     assert future_texts(last, _fitted("D", timezone="Europe/Paris"), 2) == expected
 
 
-def test_the_last_day_of_the_calendar_is_beyond_it() -> None:
+def test_forecasts_after_year_9999_are_refused() -> None:
     assert future_texts("9999-12-28", _fitted("D"), 2) == ["9999-12-29T00:00:00", "9999-12-30T00:00:00"]
     for last in ("9999-12-29", "9999-12-31"):
         with pytest.raises(DataError, match=r"2 steps after '?9999-12-[0-9]+"):

@@ -33,7 +33,7 @@ def _resident_bytes() -> int:
 
 
 def _send_trailers(connection: socket.socket, most: int) -> None:
-    """Send trailers until the server closes the connection, or so many bytes are sent."""
+    """Send trailers until the server closes the connection, or `most` bytes are sent."""
     for _ in range(most // len(TRAILERS)):
         try:
             connection.sendall(TRAILERS)

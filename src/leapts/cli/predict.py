@@ -72,7 +72,7 @@ def predict(
     forecaster, panel = options.load(model, data, threads)
     # Arrow keeps dates as dates; pandas has no type for them.
     arrow, leaps, files = panel.in_frames_of("pyarrow"), None, dict[str, Path]()
-    asked = {"level": level or None, "quantiles": quantile or None, "n_samples": samples, "random_seed": random_seed}
+    asked: dict[str, Any] = {"level": level or None, "quantiles": quantile or None, "n_samples": samples, "random_seed": random_seed}
     if trace is None:
         forecast = forecaster.predict(arrow, **asked)
     else:
