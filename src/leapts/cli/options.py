@@ -80,6 +80,7 @@ def _flag(name: str, group: type[RootOptions], option: str) -> inspect.Parameter
 
 Engine = Literal["local", "ray"]
 Prepare = Callable[[str, int], tuple["LeapTS", "Panel", int]]
+Pretrained = Callable[[str, int], tuple["LeapTS", "Panel"]]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder written by leapts fit.")]
 _DATA = "CSV or Parquet file, - for standard input, or a data set: see leapts datasets list."
 Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA)]
@@ -110,13 +111,16 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add --debug and --config to a command, and the options that `prepare` stands for.
 
     A command with a parameter `prepare` has the flags of reading and of a fit, and gets a function of the data and the
-    number of threads that makes the forecaster, reads the data and finds the season length.
+    number of threads that makes the forecaster, reads the data and finds the season length. One with a parameter
+    `pretrained` has the flags of reading, and gets a function of the data and the horizon that makes the pretrained
+    forecaster and reads the data.
     """
     asked = inspect.signature(command).parameters
     shown = [_parameter("context", typer.Context)]
     for name, parameter in asked.items():
-        if name == "prepare":
-            shown += [*(_flag(*one) for one in _FIT), *(_flag(name, ReadOptions, name) for name in _READ)]
+        if name in ("prepare", "pretrained"):
+            fit = _FIT if name == "prepare" else ()
+            shown += [*(_flag(*one) for one in fit), *(_flag(name, ReadOptions, name) for name in _READ)]
         else:
             shown.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
     if asked.keys() & {"model", "prepare"}:  # --config sets the defaults of all other options and is thus read first
@@ -139,6 +143,9 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
             given["support"] = _parse_support(given["support"])
             given |= {name: getattr(read, name) for name in _READ}
             values["prepare"] = partial(_prepare, given, context.meta.get(TABLES, {}))
+        if "pretrained" in asked:
+            read = ReadOptions(**{name: values.pop(name) for name in _READ})
+            values["pretrained"] = partial(_pretrained, {name: getattr(read, name) for name in _READ})
         command(**values)
 
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
@@ -155,9 +162,22 @@ def _prepare(
 
     use_threads(threads)
     model = LeapTS(**given, model=tables.get("model") or None, training=tables.get("training") or None)
-    changed = [FLAGS[name] for name in _READ if given[name] != ReadOptions.model_fields[name].default]
-    panel, season = _read(model, data, changed)
+    panel, season = _read(model, data, _changed(given))
     return model, panel, season or seasonal_period(panel.freq)
+
+
+def _pretrained(given: Mapping[str, Any], data: str, horizon: int) -> tuple["LeapTS", "Panel"]:
+    """Make a forecaster that needs no training, and read its data."""
+    from leapts.forecasting.estimator import LeapTS
+
+    use_threads(1)
+    model = LeapTS.pretrained(horizon, **given)
+    return model, _read(model, data, _changed(given))[0]
+
+
+def _changed(given: Mapping[str, Any]) -> list[str]:
+    """Flags of reading that a user set."""
+    return [FLAGS[name] for name in _READ if given[name] != ReadOptions.model_fields[name].default]
 
 
 def load(folder: Path, data: str | None = None, threads: int = 1) -> tuple["LeapTS", "Panel"]:

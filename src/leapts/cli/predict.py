@@ -9,7 +9,7 @@ Examples:
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,6 +17,10 @@ from leapts.cli import options
 from leapts.cli.terminal import is_terminal, note, say, say_files, show_table, write_bytes, write_json
 from leapts.errors import ConfigError
 from leapts.messages import counted
+
+if TYPE_CHECKING:
+    from leapts.data.panel import Panel
+    from leapts.forecasting.estimator import LeapTS
 
 MAX_SERIES, MAX_ROWS = 8, 5  # shown on a terminal
 _DATA = "History: a file, - for standard input, or a data set. [data of the fit]"
@@ -60,36 +64,74 @@ def predict(
         return
     if address is not None or partitions is not None:
         raise ConfigError("--address and --partitions need --engine ray")
-    from leapts.data.frames import csv_bytes, write_frame
-    from leapts.report.encode import TRACE_SUFFIXES, write_trace
-
     target = None if out in (None, "-") else Path(str(out))
+    require_files(target, trace, data, model)
+    forecaster, panel = options.load(model, data, threads)
+    asked: dict[str, Any] = {"level": level or None, "quantiles": quantile or None}
+    asked |= {"n_samples": samples, "random_seed": random_seed}
+    found = forecast_files(forecaster, panel, asked, target, trace, escape_formulas=escape_formulas)
+    show_answer(found, {"model": model}, out, json=json, escape_formulas=escape_formulas)
+
+
+class Answer(NamedTuple):
+    """A forecast as an Arrow table, its horizon, and the files that were written."""
+
+    forecast: Any
+    h: int
+    files: dict[str, Path]
+
+
+def require_files(target: Path | None, trace: Path | None, data: str | None, model: Path | None = None) -> None:
+    """Refuse output files that cannot be written, or that are the same."""
+    from leapts.report.encode import TRACE_SUFFIXES
+
     options.require_output(target, data=data, model=model)
     if trace is not None:
         options.require_output(trace, TRACE_SUFFIXES, data=data, model=model)
         if target and target.resolve() == trace.resolve():
             raise ConfigError(f"--out and --trace are both {trace}; choose two files")
-    forecaster, panel = options.load(model, data, threads)
+
+
+def forecast_files(
+    model: "LeapTS",
+    panel: "Panel",
+    asked: dict[str, Any],
+    target: Path | None,
+    trace: Path | None,
+    *,
+    escape_formulas: bool,
+) -> Answer:
+    """Forecast, and write the forecast and its trace to files if asked for."""
+    from leapts.data.frames import write_frame
+    from leapts.report.encode import write_trace
+
     # Arrow keeps dates as dates; pandas has no type for them.
     arrow, leaps, files = panel.in_frames_of("pyarrow"), None, dict[str, Path]()
-    asked: dict[str, Any] = {"level": level or None, "quantiles": quantile or None, "n_samples": samples, "random_seed": random_seed}
     if trace is None:
-        forecast = forecaster.predict(arrow, **asked)
+        forecast = model.predict(arrow, **asked)
     else:
-        forecast, leaps = forecaster.predict(arrow, **asked, return_trace=True)
+        forecast, leaps = model.predict(arrow, **asked, return_trace=True)
     if target is not None:
         files["forecast"] = write_frame(forecast, target, escape_formulas=escape_formulas)
     if trace is not None:
         files["trace"] = write_trace(leaps, trace, escape_formulas=escape_formulas)
+    return Answer(forecast, model.h, files)
+
+
+def show_answer(answer: Answer, about: dict[str, Any], out: str | None, *, json: bool, escape_formulas: bool) -> None:
+    """Print JSON, the names of files, CSV for a pipe, or a table for a terminal."""
+    from leapts.data.frames import csv_bytes
+
+    is_written = "forecast" in answer.files
     if json:
-        rows = {} if target is not None else {"forecast": forecast.to_pylist()}
-        write_json({"model": model, "horizon": forecaster.h, "files": files, **rows})
-    elif target is not None:
-        say_files(**files)
+        rows = {} if is_written else {"forecast": answer.forecast.to_pylist()}
+        write_json({**about, "horizon": answer.h, "files": answer.files, **rows})
+    elif is_written:
+        say_files(**answer.files)
     elif out == "-" or not is_terminal():
-        write_bytes(csv_bytes(forecast, escape_formulas=escape_formulas))
+        write_bytes(csv_bytes(answer.forecast, escape_formulas=escape_formulas))
     else:
-        show_forecast(forecast, forecaster.h)
+        show_forecast(answer.forecast, answer.h)
 
 
 def show_forecast(frame: Any, h: int) -> None:
