@@ -103,9 +103,10 @@ format: $(READY) ## format the code and apply the linter's fixes
 docs: $(DOCS_READY) ## build the site in site/; a broken link fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-wheel: $(RELEASE_READY) ## build the wheel and the source archive in dist/
+# The lock has the build backend too, with its hashes; else it is downloaded by its version.
+wheel: $(if $(LOCKED),$(READY),$(RELEASE_READY)) ## build the wheel and the source archive in dist/
 	rm -rf dist
-	$(RELEASE)/bin/python -m build --quiet
+	$(if $(LOCKED),$(BIN)/python -m hatchling build,$(RELEASE)/bin/python -m build --quiet)
 
 wheel-test: wheel ## install the wheel into an empty environment and run the demo there
 	./tools/wheel_test.sh $(PYTHON)

@@ -25,6 +25,8 @@ from leapts_qa.samples import LOOKBACK, forecaster, waves
 MAX_MEGABYTES = 100
 ENDLESS = 10_000_000_000
 _JSON, _CSV = "application/json", "text/csv"
+_CHUNK = b"%x\r\n%s\r\n" % (1 << 20, b" " * (1 << 20))
+_TRAILERS = b"a:b\r\n" * 200_000
 _DOORS = {"/v1/forecast": _JSON, "/v1/forecast/csv": _CSV, "/v1/report": _CSV}
 
 
@@ -157,23 +159,24 @@ def _judge(name: str, answer: bytes, outcome: Outcome, *, expected: Sequence[int
 
 
 def _endless(server: ServerProcess, outcome: Outcome) -> None:
-    """Send endless chunked bodies, one and many at a time, and one body that only declares its length."""
+    """Send endless chunked bodies and trailers, one and many at a time, and a body that only declares its length."""
     for path, media_type in _DOORS.items():
         head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {media_type}\r\n"
         _judge(path, _answer(server, f"{head}Content-Length: {ENDLESS}\r\n\r\n".encode()), outcome, expected=(413,))
-        for callers in (1, 8):
-            sent = _pour(server, f"{head}Transfer-Encoding: chunked\r\n\r\n".encode(), callers)
-            outcome.most("bytes read of an endless body", max(sent))
-            for bytes_sent in sent:
-                if bytes_sent < ENDLESS:
-                    outcome.count("endless request body refused")
-                else:
-                    outcome.fail(f"{path}: took {bytes_sent:,} bytes")
+        chunked = f"{head}Transfer-Encoding: chunked\r\n\r\n".encode()
+        for what, start, part in (("body", b"", _CHUNK), ("trailers", b"2\r\n{}\r\n0\r\n", _TRAILERS)):
+            for callers in (1, 8):
+                sent = _pour(server, chunked + start, part, callers)
+                outcome.most(f"bytes read of an endless {what}", max(sent))
+                for bytes_sent in sent:
+                    if bytes_sent < ENDLESS:
+                        outcome.count(f"endless request {what} refused")
+                    else:
+                        outcome.fail(f"{path}: took {bytes_sent:,} bytes of {what}")
 
 
-def _pour(server: ServerProcess, head: bytes, callers: int) -> list[int]:
-    """Send chunks over several connections in turn until each is refused; return the bytes accepted by each."""
-    chunk = b"%x\r\n%s\r\n" % (1 << 20, b" " * (1 << 20))
+def _pour(server: ServerProcess, head: bytes, part: bytes, callers: int) -> list[int]:
+    """Send parts over several connections in turn until each is refused; return the bytes accepted by each."""
     sent = [0] * callers
     with ExitStack() as stack:
         open_ones = {}
@@ -184,8 +187,8 @@ def _pour(server: ServerProcess, head: bytes, callers: int) -> list[int]:
         while open_ones:
             for number, connection in list(open_ones.items()):
                 try:
-                    connection.sendall(chunk)
-                    sent[number] += len(chunk)
+                    connection.sendall(part)
+                    sent[number] += len(part)
                 except OSError:  # refused: closed, or no longer read
                     del open_ones[number]
                 if sent[number] > ENDLESS:

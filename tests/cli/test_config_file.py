@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from leapts import LeapTS
 from tests.cli.conftest import FEW_STEPS, Leapts
 
@@ -29,3 +31,22 @@ def test_old_names_in_the_file_work_with_a_note(leapts: Leapts, data: Path, tmp_
     assert json.loads(result.out)["file"] == str(file)
     for new in ("season-length", "out", "baselines"):
         assert f"is now {new};" in result.err
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        ("[training]\npatiense = 3", "patience"),
+        ("[training]\npatience = -1", "-1"),
+        ("[model]\nhiden_size = 8", "hidden_size"),
+    ],
+)
+def test_errors_in_tables_name_the_file_and_the_option(
+    leapts: Leapts, data: Path, tmp_path: Path, table: str, named: str
+) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text(f"horizon = 6\n{table}\n")
+    result = leapts("fit", data, "--config", config, "--out", tmp_path / "m")
+    assert result.code == 2
+    assert f"{config}: {table.partition(chr(10))[0]}" in result.err
+    assert named in result.err

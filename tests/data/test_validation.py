@@ -792,6 +792,14 @@ def test_a_column_that_only_looks_like_the_id_column_is_refused(column: str) -> 
     assert ascii(column) in str(caught.value)
 
 
+@pytest.mark.parametrize("layout", ["auto", "wide"])
+def test_a_time_column_that_was_asked_for_must_exist(layout: Any) -> None:
+    frame = pd.DataFrame({"date": pd.date_range("2024-01-01", periods=3), "sales": [1.0, 2.0, 3.0]})
+    with pytest.raises(DataError, match=r"no column 'dates'.*time_col='date'"):
+        read_panel(frame, ReadOptions(time_col="dates", layout=layout))
+    assert read_panel(frame, ReadOptions(layout=layout)).style.time_col == "date"
+
+
 def test_columns_of_a_wide_frame_that_look_the_same_are_refused() -> None:
     frame = pd.DataFrame({"ds": [1, 2], "caf\xe9": [1.0, 2.0], "cafe\u0301": [1.0, 2.0]})
     with pytest.raises(DataError, match=r"cafe\\u0301"):

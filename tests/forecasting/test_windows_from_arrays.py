@@ -46,6 +46,17 @@ def _forecast(model: LeapTS, histories: Mapping[Any, Floats], record: Any = "not
 
 
 @pytest.mark.parametrize("options", [MULTIVARIATE, UNIVARIATE])
+@pytest.mark.parametrize("other", ["cafe\u0301", "caf\xe9\u200b"])
+def test_names_that_look_the_same_name_one_series(options: dict[str, Any], other: str) -> None:
+    model = make_forecaster(**options, val_size=60).fit(make_frame({"caf\xe9": 160, "tea": 160}))
+    assert model.predictor_.places_of([other, "tea", "milk"]).tolist() == [0, 1, -1]
+    histories = {other: np.arange(160.0), "tea": np.arange(160.0)}
+    assert _windows(model, histories).panel.series == (other, "tea")
+    with pytest.raises(DataError, match="given more than once"):
+        _windows(model, {**histories, "caf\xe9": np.arange(160.0)})
+
+
+@pytest.mark.parametrize("options", [MULTIVARIATE, UNIVARIATE])
 def test_a_number_and_the_text_that_spells_it_name_one_series(options: dict[str, Any]) -> None:
     frame = make_frame({"1": 160, "2": 160})
     model = make_forecaster(**options, val_size=60).fit(frame)

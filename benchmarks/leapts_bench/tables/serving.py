@@ -27,6 +27,10 @@ def rendered(lines: Sequence[Line]) -> str:
         "share is the median over the rounds, with the lowest and the highest in brackets.",
     ]
     if bare is not None:
+        parts.append(
+            f"The load was measured at commit {str(bare['commit'])[:9]}. If that is before release 0.2, the figures "
+            "are those of a faster request path that has been removed; see [the decision](../decisions/server.md)."
+        )
         parts += _load_section(bare, loads)
     parts += _soak_section(_last(lines, "soak")) + _schema_section(_last(lines, "schema"))
     return "\n\n".join(parts) + "\n"

@@ -1,12 +1,14 @@
 """Defaults for options from a TOML file, and old names of flags."""
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from leapts.cli.terminal import note
+from leapts.config import ModelConfig, TrainingConfig
 from leapts.errors import ConfigError
 from leapts.messages import nearest, quoted
 
@@ -53,6 +55,7 @@ def read_config(context: typer.Context, path: Path) -> None:
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise ConfigError(f"{path}: {name} must be a table: write [{name}] on a line of its own")
+    _require_options(path, tables)
     own = _options_of(context.command)
     siblings = getattr(context.parent.command, "commands", {}) if context.parent is not None else {}
     others = {name for command in siblings.values() for name in _options_of(command)}
@@ -69,6 +72,17 @@ def read_config(context: typer.Context, path: Path) -> None:
             raise ConfigError(f"{path}: there is no option {quoted(key)}; {hint}")
     context.default_map = {**(context.default_map or {}), **defaults}
     context.meta[TABLES] = tables
+
+
+def _require_options(path: Path, tables: Mapping[str, dict[str, Any]]) -> None:
+    """Refuse unknown options of both tables, and impossible values of training; those of a model need the data."""
+    for key in tables["model"].keys() - {*ModelConfig.model_fields, *ModelConfig.renamed}:
+        near = nearest(key, ModelConfig.model_fields)
+        raise ConfigError(f"{path}: [model] has no option {quoted(key)}{f'; did you mean {near}?' if near else ''}")
+    try:
+        TrainingConfig(**tables["training"])
+    except ConfigError as error:
+        raise ConfigError(f"{path}: [training] {error}") from None
 
 
 def _options_of(command: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import torch
 
 from leapts.config import Fill
+from leapts.data.columns import visible_name
 from leapts.data.imputation import fill_missing, leading
 from leapts.data.panel import Panel
 from leapts.data.validation import MAX_VALUE
@@ -31,8 +32,9 @@ def panel_from_arrays(
     Raises:
         DataError: When a name is repeated, or a history is empty or holds a value that cannot be used.
     """
-    if len(set(map(str, names))) < len(names):
-        repeated = [name for name, count in Counter(map(str, names)).items() if count > 1]
+    shown = [visible_name(str(name)) for name in names]
+    if len(set(shown)) < len(names):
+        repeated = [name for name, count in Counter(shown).items() if count > 1]
         raise DataError(f"the series {listed(repeated)} is given more than once; give each once")
     if not (isinstance(histories, np.ndarray) and _is_usable(histories)):
         histories = [_complete(name, values, fill) for name, values in zip(names, histories, strict=True)]

@@ -168,6 +168,8 @@ def _time_name(table: Table, options: ReadOptions) -> str | None:
     """Find the time column of a wide table: by the option, a usual name, or its type."""
     if options.time_col in table.columns:
         return options.time_col
+    if options.time_col != ReadOptions.model_fields["time_col"].default:  # a column that was asked for
+        return None
     folded = {name.casefold(): name for name in reversed(table.columns)}
     usual = [name for name in USUAL_TIME_NAMES if name in folded]
     if usual and usual[0] not in _AMBIGUOUS_TIME_NAMES:

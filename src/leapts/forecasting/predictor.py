@@ -17,6 +17,7 @@ from torch import Tensor
 
 from leapts.config import Fill, ModelConfig, TrainingConfig
 from leapts.data.arrays import Floats, Name, panel_from_arrays
+from leapts.data.columns import visible_name
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.data.support import Support
@@ -232,13 +233,18 @@ class Predictor:
     def places_of(self, names: Sequence[Name]) -> Int64[Tensor, " names"]:
         """Index of each name among the fitted series; -1 for an unseen series.
 
-        A number and the text that spells it are one name: a CSV file has text where other tables have numbers.
+        A number and the text that spells it are one name: a CSV file has text where other tables have numbers. So are
+        names that look the same (see `visible_name`).
         """
-        return torch.tensor([self._places.get(str(name), -1) for name in names], dtype=torch.int64)
+        return torch.tensor([self._place(name) for name in names], dtype=torch.int64)
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {str(name): place for place, name in enumerate(self.tail.series)}
+        names = [str(name) for name in self.tail.series]
+        return {key: place for keys in (map(visible_name, names), names) for place, key in enumerate(keys)}
+
+    def _place(self, name: Name) -> int:
+        return self._places.get(str(name), self._places.get(visible_name(str(name)), -1))
 
     def has_series_of(self, panel: Panel) -> bool:
         """Whether a panel has exactly the fitted series, in the same order."""
@@ -282,14 +288,14 @@ class Predictor:
 
     def _require_own_series(self, names: Sequence[Name]) -> None:
         """Refuse names that are not exactly those of the fitted series, in any order."""
-        given = set(map(str, names))
-        missing = [name for name in self.tail.series if str(name) not in given]
+        given = set(self.places_of(names).tolist())
+        missing = [name for place, name in enumerate(self.tail.series) if place not in given]
         if missing:
             raise DataError(
                 f"the model forecasts {counted(len(self.tail), 'series')} together, and this data lacks "
                 f"{listed(missing)}; give all of them over the same timestamps, or fit with model={{'mixing': 'none'}}"
             )
-        extra = [name for name in names if str(name) not in self._places]
+        extra = [name for name in names if self._place(name) < 0]
         if extra:
             raise DataError(f"the model was fitted without the series {listed(extra)}; leave them out, or fit again")
 
