@@ -89,7 +89,7 @@ def reloaded(pt2_file: Path, in_program: dict[str, str]) -> torch.nn.Module:
 def test_the_windows_call_for_many_schedules(multivariate: LeapTS) -> None:
     trace = multivariate.predictor_.model.forecast(histories(multivariate), record="leaps").trace
     assert trace is not None
-    assert len(trace.length.flatten(0, 1).unique(dim=0)) >= 5
+    assert len(trace.length.flatten(0, 1).unique(dim=0)) >= 4
     assert trace.scale.unique().tolist() == [0, 1, 2]
 
 

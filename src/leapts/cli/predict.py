@@ -28,6 +28,7 @@ _TRACE = "CSV or Parquet file for the trace, one row per leap; or JSON, for Perf
 _ENGINE = "Forecast here, or on a Ray cluster, from one folder of Parquet files to another."
 _PARTITIONS = "Number of partitions with --engine ray. [by files or rows]"
 _SAMPLES = "Number of sample paths, each a column; sums over a path have honest intervals."
+_LOCAL_ONLY = "--quantile, --samples, --trace, --threads or --escape-formulas"
 _OUT = "CSV or Parquet file to write; - for standard output."
 
 
@@ -51,9 +52,7 @@ def predict(
     """Forecast each series. Prints a table to a terminal, and CSV to a pipe."""
     if engine == "ray":
         if threads > 1 or escape_formulas or trace is not None or quantile or samples:
-            raise ConfigError(
-                "--engine ray has no --quantile, --samples, --trace, --threads or --escape-formulas; leave them out"
-            )
+            raise ConfigError(f"--engine ray has no {_LOCAL_ONLY}; leave them out")
         if data is None or out is None or out == "-":
             raise ConfigError("--engine ray needs DATA and --out, both folders of Parquet files")
         answer = _predict_on_cluster(model, Path(data), Path(out), tuple(level), address, partitions)

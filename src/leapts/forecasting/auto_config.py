@@ -76,7 +76,7 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
     model, training = _model_options(config), _training_options(config.training)
     chosen = _Choices()
     h, (seasons, seasons_reason) = config.h, find_seasons(panel)
-    chosen.given_or("seasons", None, seasons, seasons_reason)
+    chosen.given_or("seasons", None, list(seasons), seasons_reason)
     val_size = chosen.given_or("val_size", config.val_size, *choose_val_size(panel, h, pad_short=config.pad_short))
     given_size = config.input_size or model.get("input_size")
     input_size = chosen.given_or("input_size", given_size, *_input_size(panel, config, val_size, seasons))
