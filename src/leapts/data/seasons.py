@@ -10,7 +10,7 @@ _MAX_SERIES, _MAX_LENGTH = 50, 8192  # of the sample that seasons are looked for
 _MIN_CYCLES = 5
 _PEAKS = 4  # highest frequencies of the spectrum that are tried
 _SIGNIFICANCE = 1e-3  # of Fisher's test of a peak of the spectrum
-_MIN_CORRELATION = 0.2
+_MIN_CORRELATION = 0.3
 _MAX_SEASONS = 2
 
 Floats = npt.NDArray[np.float64]
