@@ -66,9 +66,8 @@ def fit(
     held_out_panel = held_out_part(panel, plan.val_size, plan.model)
     validation = validation_windows(predictor, held_out_panel)
     training = predictor.sliding_windows(plan.train, partial=True)
-    start = None
-    if plan.model.linear_path:
-        start = start_linear_path(predictor.model, training, validation, plan.seasons)
+    has_linear = plan.model.linear_path
+    start = start_linear_path(predictor.model, training, validation, plan.seasons) if has_linear else None
     try:
         with _checkpoint(checkpoint_dir, panel, plan, workers, resume=resume) as checkpoint:
             report = train_with_distillation(
@@ -80,7 +79,7 @@ def fit(
                 progress=progress,
                 checkpoint=checkpoint,
                 workers=workers,
-                beat_start=plan.model.linear_path,
+                beat_start=has_linear,
             )
     except TrainingError as error:
         if on_failure is not None and isinstance(error.report, TrainingReport):
