@@ -37,6 +37,7 @@ Fill = Literal["interpolate", "ffill"] | float | int
 TimeAxis = Literal["calendar", "row"]
 Loss = Literal["quantile", "huber"]
 Combine = Literal["auto", "none"]
+Point = Literal["median", "mean"]
 SupportName = Literal["auto", "real", "positive", "count"]
 
 # Quantiles that a network learns by default: for intervals of 20, 40, 60, 80, 90 and 95 %.
@@ -160,6 +161,8 @@ class ModelConfig(RootOptions):
         default=(), max_length=99, description="quantiles to learn, rising, with the median; none: a point forecast"
     )
 
+    point: Point = Field(default="median", description="point forecast: the median, or the mean of the quantiles")
+
     @property
     def clusters(self) -> int:
         """Number of groups of series, each with its own vector field."""
@@ -248,6 +251,9 @@ class FitConfig(RootOptions):
         default="auto",
         description="values that can occur: any (real), none below 0 (positive), whole numbers from 0 (count), or two "
         "limits; auto: found for each series",
+    )
+    point: Point = Field(
+        default="median", description="point forecast: the median, or the mean, whose totals are unbiased"
     )
     combine: Combine = Field(
         default="auto", description="combine the network with simple forecasts by their validation errors, or do not"

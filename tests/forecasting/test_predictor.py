@@ -4,10 +4,13 @@ import copy
 import pickle
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+from leapts import LeapTS
+from leapts.errors import ConfigError
 from tests.forecasting.frames import MULTIVARIATE, UNIVARIATE, make_forecaster, make_frame
 
 
@@ -31,3 +34,18 @@ def test_an_update_forecasts_with_weights_of_its_own() -> None:
     before = model.predict()
     model.update(make_frame(seed=1), max_steps=20)
     assert not before["LeapTS"].equals(model.predict(make_frame())["LeapTS"])
+
+
+def test_the_mean_of_skewed_demand_has_unbiased_totals_where_the_median_is_low() -> None:
+    generator = np.random.default_rng(0)
+    rows = [(name, step, value) for name in range(40) for step, value in enumerate(generator.gamma(0.6, 5.0, 120))]
+    frame = pd.DataFrame(rows, columns=["unique_id", "ds", "y"])
+    known, later = frame[frame["ds"] < 110], frame[frame["ds"] >= 110]
+    totals = {
+        point: LeapTS(10, point=point, max_steps=100).fit(known).predict()["LeapTS"].sum() / later["y"].sum()
+        for point in ("median", "mean")
+    }
+    assert totals["mean"] == pytest.approx(1, abs=0.12)
+    assert totals["median"] < 0.8
+    with pytest.raises(ConfigError, match="point='mean'"):
+        LeapTS(10, point="mean", loss="huber").fit(known)

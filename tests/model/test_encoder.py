@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from leapts.model.encoder import MlpMixer, PooledMixer
+from leapts.model.encoder import LookbackPooling, MlpMixer, PooledMixer
 from tests.model.variants import make_history, make_model
 
 
@@ -51,3 +51,16 @@ def test_pooled_mixing_takes_any_number_of_series() -> None:
 def test_every_allowed_depth_and_width_forecasts(layers: int, width: int) -> None:
     model = make_model(encoder_layers=layers, hidden_size=width)
     assert model.forecast(make_history()).values.isfinite().all()
+
+
+@pytest.mark.parametrize("lookback", [1, 100, 128, 300, 2000])
+def test_pooling_keeps_recent_steps_and_the_mean_of_a_constant(lookback: int) -> None:
+    pooling = LookbackPooling(lookback)
+    history = torch.randn(2, 3, lookback)
+    pooled = pooling(history)
+    assert pooled.shape == (2, 3, pooling.outputs)
+    recent = min(lookback, 128)
+    assert torch.equal(pooled[..., -recent:], history[..., -recent:])
+    torch.testing.assert_close(pooling(torch.ones(2, 3, lookback)), torch.ones(2, 3, pooling.outputs))
+    masked = pooling(torch.cat([history, torch.ones_like(history)], -1))
+    torch.testing.assert_close(masked, torch.cat([pooled, torch.ones_like(pooled)], -1))

@@ -24,7 +24,9 @@ Outputs = dict[str, torch.Tensor]
 
 def made(seed: int = 0, **options: Any) -> LeapTS:
     """A model whose weights are spread out, so that its rows disagree about their schedules."""
-    model = make_forecaster(max_steps=2, model={"hidden_size": 8, **options}).fit(make_frame(seed=seed))
+    model = make_forecaster(max_steps=2, model={"hidden_size": 8, "linear_path": False, **options}).fit(
+        make_frame(seed=seed)
+    )
     with torch.no_grad():
         for parameter in model.predictor_.model.parameters():
             parameter.mul_(2.5)

@@ -1,8 +1,9 @@
 """Early stopping keeps the best weights and stops after `patience` checks without improvement."""
 
+import pytest
 import torch
 
-from leapts.training.early_stopping import TrainingReport, TrainingState
+from leapts.training.early_stopping import Rounds, TrainingReport, TrainingState
 from tests.model.variants import make_model
 
 
@@ -83,3 +84,19 @@ def test_a_report_survives_json() -> None:
     again = TrainingReport.from_dict(values)
     assert again == report
     assert type(again.validations[0]) is tuple
+
+
+@pytest.mark.parametrize(
+    ("steps", "best_step", "done", "improving"),
+    [
+        (50, 50, False, True),
+        (100, 99, False, True),
+        (100, 60, True, False),
+        (300, 300, True, True),
+        (250, 90, False, False),
+    ],
+)
+def test_rounds_follow_while_their_end_improves(steps: int, best_step: int, done: bool, improving: bool) -> None:
+    report = TrainingReport(steps=steps, best_step=best_step, best_validation=1.0, best_loss=1.0)
+    rounds = Rounds(steps=100, limit=3)
+    assert (rounds.are_done(report), rounds.has_improved(report)) == (done, improving)

@@ -10,7 +10,8 @@ _MAX_SERIES, _MAX_LENGTH = 50, 8192  # of the sample that seasons are looked for
 _MIN_CYCLES = 5
 _PEAKS = 4  # highest frequencies of the spectrum that are tried
 _SIGNIFICANCE = 1e-3  # of Fisher's test of a peak of the spectrum
-_MIN_CORRELATION = 0.2
+_MIN_CORRELATION = 0.3
+_MIN_STABILITY = 0.6  # correlation at twice the lag, relative to that at the lag
 _MAX_SEASONS = 2
 
 Floats = npt.NDArray[np.float64]
@@ -71,7 +72,8 @@ def _seasons_of(values: Floats) -> list[int]:
             continue
         lag = max(low, 2) + int(correlation[max(low, 2) : high + 1].argmax())
         is_peak = 2 * lag < length and correlation[lag] >= max(correlation[lag - 1], correlation[lag + 1], limit)
-        # The harmonic of a longer season has a higher correlation at twice its lag.
-        if is_peak and correlation[2 * lag] < correlation[lag] + 0.05 and lag not in found:
+        # At twice its lag, the harmonic of a longer season has a higher correlation, a cycle that drifts a low one.
+        is_stable = is_peak and _MIN_STABILITY < correlation[2 * lag] / correlation[lag] < 1.1
+        if is_stable and lag not in found:
             found.append(lag)
     return found

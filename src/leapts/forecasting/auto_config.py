@@ -87,6 +87,9 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
     options["normalization"] = chosen.given_or(
         "normalization", model.get("normalization"), *_normalization(train, scaler, input_size, h)
     )
+    options.setdefault("point", config.point)
+    if config.point == "mean" and config.loss != "quantile":
+        raise ConfigError("point='mean' is the mean of learned quantiles; use loss='quantile'")
     if config.loss == "quantile":
         options.setdefault("quantiles", QUANTILES)
     elif options.get("quantiles"):

@@ -46,6 +46,7 @@ class LeapTS(Params):
         pad_short: Whether to accept series shorter than a window; the steps they lack are masked.
         loss: `quantile` learns quantiles, whose median is the point forecast; `huber` a point forecast alone.
         combine: `auto`: the network and simple forecasts, weighted by their validation errors; `none`: the network.
+        point: `median`, or `mean` where totals matter: the mean of the learned quantiles.
         support: Values that can occur: `real`, `positive`, `count` or two limits; by default found for each series.
         val_size: Steps at the end of every series held out for validation checks and calibration.
         max_steps: Training steps.

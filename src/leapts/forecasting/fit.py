@@ -59,37 +59,27 @@ def fit(
     _require_length(panel, config)
     plan = plan_fit(panel, config)
     if not config.pad_short or plan.model.n_series is not None:
-        steps, held_out = plan.model.input_size, plan.val_size
-        purpose = f"one window ({steps} + {config.h} steps{f' and {held_out} held out' if held_out else ''})"
-        require_length(panel, steps + config.h + held_out, purpose)
+        _require_windows(panel, plan)
     if workers.size > 1:
         require_same(workers, bytes.fromhex(_fingerprint(panel, plan)))
     predictor = _untrained(panel, plan, config)
     held_out_panel = held_out_part(panel, plan.val_size, plan.model)
     validation = validation_windows(predictor, held_out_panel)
     training = predictor.sliding_windows(plan.train, partial=True)
-
-    def started(model: LeapTSModel) -> LinearStart | None:
-        return start_linear_path(model, training, validation, plan.seasons) if plan.model.linear_path else None
-
-    def teacher(seed: int) -> LeapTSModel:
-        model = _new_model(plan.model, seed, predictor.clusters)
-        started(model)
-        return model
-
-    start = started(predictor.model)
+    has_linear = plan.model.linear_path
+    start = start_linear_path(predictor.model, training, validation, plan.seasons) if has_linear else None
     try:
         with _checkpoint(checkpoint_dir, panel, plan, workers, resume=resume) as checkpoint:
             report = train_with_distillation(
                 predictor.model,
-                teacher,
+                lambda seed: _new_model(plan.model, seed, predictor.clusters, start),
                 training,
                 validation,
                 plan.training,
                 progress=progress,
                 checkpoint=checkpoint,
                 workers=workers,
-                beat_start=plan.model.linear_path,
+                beat_start=has_linear,
             )
     except TrainingError as error:
         if on_failure is not None and isinstance(error.report, TrainingReport):
@@ -99,6 +89,12 @@ def fit(
     if start is not None:
         predictor = _with_linear_options(predictor, plan, start, validation if config.combine == "auto" else None)
     return _calibrated(predictor, validation, held_out_panel)
+
+
+def _require_windows(panel: Panel, plan: FitPlan) -> None:
+    steps, h, held_out = plan.model.input_size, plan.model.h, plan.val_size
+    purpose = f"one window ({steps} + {h} steps{f' and {held_out} held out' if held_out else ''})"
+    require_length(panel, steps + h + held_out, purpose)
 
 
 def _with_linear_options(
@@ -233,9 +229,14 @@ def _untrained(panel: Panel, plan: FitPlan, config: FitConfig) -> Predictor:
     )
 
 
-def _new_model(config: ModelConfig, seed: int, clusters: tuple[int, ...] | None) -> LeapTSModel:
+def _new_model(
+    config: ModelConfig, seed: int, clusters: tuple[int, ...] | None, start: LinearStart | None = None
+) -> LeapTSModel:
     # Windows are in single precision, whatever torch's default is in the program around this.
-    return build_model(config, seed=seed, clusters=clusters).float()
+    model = build_model(config, seed=seed, clusters=clusters).float()
+    if start is not None:
+        start.apply(model)
+    return model
 
 
 def _clusters(plan: FitPlan) -> tuple[int, ...] | None:

@@ -18,6 +18,7 @@ from leapts.config import (
     Layout,
     Loss,
     ModelConfig,
+    Point,
     ReadOptions,
     SupportName,
     TrainingConfig,
@@ -33,7 +34,7 @@ R = TypeVar("R")
 
 _READ_OPTIONS = ("id_col", "time_col", "target_col", "layout", "freq", "fill", "duplicates")
 _TRAINING_OPTIONS = ("max_steps", "batch_size", "learning_rate", "random_seed")
-_FIT_OPTIONS = ("h", "input_size", "val_size", "pad_short", "combine", "loss", "support", "alias")
+_FIT_OPTIONS = ("h", "input_size", "val_size", "pad_short", "combine", "point", "loss", "support", "alias")
 
 # Names people type, by the name they have here.
 _SYNONYMS = {
@@ -107,6 +108,7 @@ class Params:
         loss: Loss = "quantile",
         support: SupportName | tuple[float, float] = "auto",
         combine: Combine = "auto",
+        point: Point = "median",
         val_size: int | None = None,
         max_steps: int | None = None,
         batch_size: int | None = None,
@@ -129,6 +131,7 @@ class Params:
         self.loss = loss
         self.support = support
         self.combine = combine
+        self.point = point
         self.val_size = val_size
         self.max_steps = max_steps
         self.batch_size = batch_size

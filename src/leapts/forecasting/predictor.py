@@ -12,7 +12,7 @@ from operator import itemgetter
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float32, Int64
+from jaxtyping import Bool, Float32, Float64, Int64
 from torch import Tensor
 
 from leapts.config import Fill, ModelConfig, TrainingConfig
@@ -57,7 +57,7 @@ class Predictor:
 
     def __getstate__(self) -> dict[str, object]:
         # Copies and pickles leave out cached properties; the inference copy cannot be pickled.
-        cached = {"inference_copy", "_places", "constant_at_fit"}
+        cached = {"inference_copy", "_point_weights", "_places", "constant_at_fit"}
         return {name: value for name, value in self.__dict__.items() if name not in cached}
 
     @cached_property
@@ -146,7 +146,7 @@ class Predictor:
             forecasts.append(
                 Forecast(
                     panel=request.panel,
-                    values=clip(quantiles[..., self.model.median]),
+                    values=clip(quantiles @ self._point_weights),
                     quantiles=quantiles,
                     coarse=None if found.coarse is None else clip(units.inverse(found.coarse[rows])),
                     scale=request.scale,
@@ -224,6 +224,15 @@ class Predictor:
     def levels(self) -> tuple[float, ...]:
         """Levels of the quantiles that the network gives; of point forecasts, the median alone."""
         return self.config.quantiles or (0.5,)
+
+    @cached_property
+    def _point_weights(self) -> Float64[Tensor, " quantiles"]:
+        """Weights of the quantiles in the point forecast: the median alone, or all for the mean."""
+        levels = torch.tensor(self.levels, dtype=torch.float64)
+        if self.config.point == "median":
+            return (torch.arange(len(levels)) == self.model.median).double()
+        middles = (levels[1:] + levels[:-1]) / 2  # each quantile stands for the levels that are closest to it
+        return torch.cat([levels.new_zeros(1), middles, levels.new_ones(1)]).diff()
 
     @property
     def has_intervals(self) -> bool:

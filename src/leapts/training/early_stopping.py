@@ -16,12 +16,12 @@ class TrainingReport:
     best_step: int = 0
     best_validation: float | None = None
     stopped_early: bool = False
-    still_improving: bool = False  # the best validation check was among the last ones
     losses: list[tuple[int, float]] = field(default_factory=list)  # step, mean loss since the previous check
     validations: list[tuple[int, float]] = field(default_factory=list)  # step, mean absolute error
     best_loss: float | None = None  # the error that chose the weights; of quantiles, their pinball loss
-    combined_mae: float | None = None  # of the combination with simple forecasts on the same validation windows
     naive_mae: float | None = None  # of the seasonal naive forecast on the same validation windows
+    combined_mae: float | None = None  # of the combination with simple forecasts on the same validation windows
+    still_improving: bool = False  # the best validation check was among the last ones
 
     @property
     def quality(self) -> str:

@@ -18,8 +18,9 @@ NETWORK = "network"
 _MAX_ROWS = 20_000
 _MAX_PRODUCTS = 5_000_000_000  # rows x look-back x horizon
 _FOLDS = 4
+_TRIED_STARTS = 3
 _PENALTIES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, torch.inf)  # relative to the mean variance of a step of the look-back
-_PICKS = 4  # members beside the network in a combination; one may be picked several times
+_PICKS = 2  # members beside the network in a combination; one may be picked several times
 _MIN_GAIN = 0.03  # of the validation error by each of them: less may be chance
 _MAX_LOSS = 0.05  # of a combination to the best simple forecast
 
@@ -36,6 +37,20 @@ class LinearStart(NamedTuple):
 
     def __str__(self) -> str:
         return self.simple if self.penalty == torch.inf else f"ridge regression towards {self.simple}"
+
+    @torch.no_grad()
+    def apply(self, model: LeapTSModel) -> None:
+        """Set the linear path, and the rest of the point forecast to zero."""
+        assert model.linear is not None
+        model.linear.map.weight.copy_(self.weights)
+        per_step = model.linear.outputs_per_step
+        written = slice(0, model.parts[0], per_step)
+        layers = [(model.head.weight[written], model.head.bias[written])]
+        if (rollout := getattr(model.fusion, "rollout", None)) is not None:
+            heads = rollout.heads.heads
+            layers.append((heads.weight[:, ::per_step], heads.bias[:, ::per_step]))
+        for parameter in (parameter for layer in layers for parameter in layer):
+            nn.init.zeros_(parameter)
 
 
 class Combination(NamedTuple):
@@ -101,25 +116,24 @@ def start_linear_path(
     The penalty, and the simple forecast that it is shrunk to, have the lowest error in cross-validation over blocks of
     training windows and on the validation windows.
     """
-    assert model.linear is not None
     rows = _rows(model, training)
     checked = [] if validation is None else [_rows(model, validation)]
     simple = simple_forecasts(model.shape.lookback, model.shape.horizon, seasons)
     errors = {name: float(sum(some.error(one) for some in [rows, *checked])) for name, one in simple.items()}
-    name = min(errors, key=errors.__getitem__)
-    fits = list(_ridge(rows, simple[name]))
-    folds = [*_fold_errors(rows, simple[name]), *(torch.stack([some.error(one) for one in fits]) for some in checked)]
+    starts = [
+        _start(rows, checked, name, simple[name]) for name in sorted(errors, key=errors.__getitem__)[:_TRIED_STARTS]
+    ]
+    start = min(starts, key=lambda one: one.error)
+    start.apply(model)
+    return start
+
+
+def _start(rows: _Rows, checked: Sequence[_Rows], name: str, prior: Weights) -> LinearStart:
+    """Choose the penalty towards one simple forecast."""
+    fits = list(_ridge(rows, prior))
+    folds = [*_fold_errors(rows, prior), *(torch.stack([some.error(one) for one in fits]) for some in checked)]
     error = torch.stack([*folds, *folds[_FOLDS:] * (_FOLDS - 1)]).mean(0)  # both parts have the same weight
     best = int(error.argmin())
-    model.linear.map.weight.copy_(fits[best])
-    per_step = model.linear.outputs_per_step
-    written = slice(0, model.parts[0], per_step)
-    layers = [(model.head.weight[written], model.head.bias[written])]
-    if (rollout := getattr(model.fusion, "rollout", None)) is not None:
-        heads = rollout.heads.heads
-        layers.append((heads.weight[:, ::per_step], heads.bias[:, ::per_step]))
-    for parameter in (parameter for layer in layers for parameter in layer):
-        nn.init.zeros_(parameter)
     return LinearStart(name, _PENALTIES[best], float(error[best]), fits[best])
 
 
@@ -130,7 +144,7 @@ def combine_with_simple(
     """Replace the point forecast by its mean with simple forecasts that lower the validation error.
 
     Members are picked one by one, each time the one that lowers the error of the mean the most, if by 3 % or more.
-    Where the best simple forecast alone has an error that is 5 % lower, it replaces them all.
+    The best simple forecast joins as often as it takes to come within 5 % of its own error.
     """
     assert model.linear is not None
     rows = _rows(model, validation)
@@ -151,8 +165,8 @@ def combine_with_simple(
             break
         members.append(picked)
     best = min(set(errors) - {NETWORK}, key=errors.__getitem__)
-    if (1 + _MAX_LOSS) * errors[best] < error(members):
-        members = [best]
+    while error(members) > (1 + _MAX_LOSS) * errors[best]:
+        members.append(best)
     weights = {name: members.count(name) / len(members) for name in dict.fromkeys(members)}
     share = weights.get(NETWORK, 0.0)
     combined = sum((weights[name] * simple[name] for name in weights if name != NETWORK), torch.zeros(()))
