@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import tomli_w
 
-from leapts.config import Options
 from leapts.files import write_file
+from leapts.parts import Options
 from leapts_bench.results import Line
 from leapts_bench.runs import LeapTSDesign, Learning, Run
 

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from leapts.config import ModelConfig, Options, RootOptions, Size, TrainingConfig
+from leapts.config import ModelConfig, RootOptions, TrainingConfig
+from leapts.parts import Options, Size
 
 _KEY_LENGTH = 16
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from leapts import LeapTS
+from leapts.datasets.catalogue import find
 from leapts.datasets.loading import load_dataset
 from tests.cli.conftest import Leapts
 
@@ -14,7 +15,7 @@ from tests.cli.conftest import Leapts
 def test_a_forecast_is_that_of_the_pretrained_model(leapts: Leapts, tmp_path: Path) -> None:
     target = tmp_path / "forecast.csv"
     assert leapts("forecast", "ShopSales", "--horizon", "6", "--level", "80,95", "--out", str(target)).code == 0
-    expected = LeapTS.pretrained(h=6).predict(load_dataset("ShopSales"), level=[80, 95])
+    expected = LeapTS.pretrained(h=6).predict(load_dataset(find("ShopSales")), level=[80, 95])
     found = pd.read_csv(target)
     assert list(found.columns) == list(expected.columns)
     pd.testing.assert_series_equal(found["LeapTS-lo-80"], expected["LeapTS-lo-80"], check_exact=False)

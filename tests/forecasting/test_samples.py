@@ -89,7 +89,9 @@ def test_scores_are_the_normal_quantiles_of_the_levels_that_targets_had() -> Non
     quantiles = skewed(4, 3, seed=7).unsqueeze(0)
     for place in range(len(QUANTILES)):
         found = held_out_scores(quantiles, quantiles[..., place], QUANTILES)
-        torch.testing.assert_close(found.double(), torch.full_like(found, NORMAL[place]).double(), atol=2e-3, rtol=1e-3)
+        torch.testing.assert_close(
+            found.double(), torch.full_like(found, float(NORMAL[place])).double(), atol=2e-3, rtol=1e-3
+        )
     far = held_out_scores(quantiles, torch.full((1, 4, 3), 1e9), QUANTILES)
     assert (far == 4).all()
 
@@ -140,7 +142,7 @@ def test_selected_series_keep_their_paths(fitted: LeapTS) -> None:
 
 
 def test_a_whole_number_of_samples_is_drawn(fitted: LeapTS) -> None:
-    assert fitted.predict(n_samples=np.int64(2)).shape[1] == 5
+    assert fitted.predict(n_samples=np.int64(2)).shape[1] == 5  # type: ignore[call-overload]
     for bad in (1.5, -1):
         with pytest.raises(ConfigError, match="n_samples"):
             fitted.predict(n_samples=bad)  # type: ignore[arg-type]

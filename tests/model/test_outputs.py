@@ -7,7 +7,7 @@ from torch import nn
 from leapts.model import LeapTSModel
 from leapts.model.build import build_model
 from leapts.model.network import Execution, GatedFusion
-from leapts.model.segments import soft_segment_mask
+from leapts.model.segments import SegmentHeads, soft_segment_mask
 from tests.model.variants import CLUSTERS, HORIZON, N_SERIES, SCHEDULES, make_config, make_history, make_model
 
 OUTPUTS = 3
@@ -69,6 +69,8 @@ def test_every_output_has_a_gradient_through_the_scheduling_branch() -> None:
     model = build_model(make_config(), seed=2, outputs_per_step=OUTPUTS)
     assert isinstance(model.fusion, GatedFusion)
     model(make_history(16), torch.Generator().manual_seed(0)).square().sum().backward()
-    gradient = model.fusion.rollout.heads.heads.weight.grad
+    heads = model.fusion.rollout.heads
+    assert isinstance(heads, SegmentHeads)
+    gradient = heads.heads.weight.grad
     assert gradient is not None
     assert (gradient.unflatten(1, (HORIZON, OUTPUTS)).abs().sum((0, 1, 3)) > 0).all()

@@ -29,14 +29,15 @@ def shaken(model: LeapTSModel, size: float, seed: int) -> LeapTSModel:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter += size * torch.randn(parameter.shape, generator=generator)
+            parameter.add_(size * torch.randn(parameter.shape, generator=generator))
     return model
 
 
 def quantiles_of(model: LeapTSModel, history: Tensor, execution: Execution | None = None) -> Tensor:
     options = {} if execution is None else {"execution": execution}
-    values = model.forecast(history, quantiles=True, **options).values  # type: ignore[arg-type]
-    return values.unflatten(2, (HORIZON, -1))
+    values: Tensor = model.forecast(history, quantiles=True, **options).values  # type: ignore[arg-type]
+    steps: Tensor = values.unflatten(2, (HORIZON, -1))
+    return steps
 
 
 @given(

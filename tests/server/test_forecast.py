@@ -50,7 +50,7 @@ def test_sample_paths_are_those_of_predict(
     expected = model.predict(frame, n_samples=3, random_seed=9)
     found = _table(client.post(URL, json=asked).json())
     pd.testing.assert_frame_equal(found, expected.drop(columns="ds"), check_dtype=False, rtol=1e-5)
-    query = {"model": kind, "samples": 3, "random_seed": 9, "quantiles": [0.1, 0.9]}
+    query: dict[str, Any] = {"model": kind, "samples": 3, "random_seed": 9, "quantiles": [0.1, 0.9]}
     answer = client.post(
         f"{URL}/csv", params=query, content=frame.to_csv(index=False), headers={"Content-Type": "text/csv"}
     )

@@ -1,6 +1,7 @@
 """The linear path: what it starts at, what it copies, and what a combination may cost."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -23,7 +24,7 @@ def seasonal_windows(noise: float, *, length: int = 160, seed: int = 0) -> Windo
     return Windows(values, torch.tensor([0, length]), LOOKBACK, HORIZON)
 
 
-def make_model(**options: object) -> LeapTSModel:
+def make_model(**options: Any) -> LeapTSModel:
     return build_model(ModelConfig(h=HORIZON, input_size=LOOKBACK, linear_path=True, **options), seed=1)
 
 
