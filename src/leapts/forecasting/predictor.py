@@ -253,7 +253,8 @@ class Predictor:
         return {key: place for keys in (map(visible_name, names), names) for place, key in enumerate(keys)}
 
     def _place(self, name: Name) -> int:
-        return self._places.get(str(name), self._places.get(visible_name(str(name)), -1))
+        text = str(name)
+        return self._places[text] if text in self._places else self._places.get(visible_name(text), -1)
 
     def has_series_of(self, panel: Panel) -> bool:
         """Whether a panel has exactly the fitted series, in the same order."""

@@ -156,9 +156,10 @@ def network_from(tensors: Mapping[str, Tensor], config: FolderConfig) -> LeapTSM
         model = build_model(config.model, seed=0, clusters=config.clusters)
     _require_shapes(tensors, config, model)
     _require_ranges(tensors, config)
+    model.load_state_dict(weights, assign=True)
     if any(constant.is_meta for constant in model.buffers()):  # of a registered part; our own are on the CPU
         model = build_model(config.model, seed=0, clusters=config.clusters)
-    model.load_state_dict(weights, assign=True)
+        model.load_state_dict(weights, assign=True)
     return model.float()
 
 
