@@ -95,7 +95,7 @@ def test_quantiles_and_samples_are_columns(leapts: Leapts, model: Path, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--quantile", "80"], ["quantile 80", "between 0 and 1"]),
+        (["--quantile", "80"], ["quantile 80.0", "between 0 and 1"]),
         (["--quantile", "a"], ["--quantile", "0.1,0.9"]),
         (["--quantile", "0.1", "--level", "80"], ["--level", "--quantile", "both"]),
         (["--samples", "-1"], ["--samples"]),

@@ -49,3 +49,13 @@ def test_the_mean_of_skewed_demand_has_unbiased_totals_where_the_median_is_low()
     assert totals["median"] < 0.8
     with pytest.raises(ConfigError, match="point='mean'"):
         LeapTS(10, point="mean", loss="huber").fit(known)
+
+
+@pytest.mark.parametrize("kind", [UNIVARIATE, MULTIVARIATE])
+def test_a_forecast_without_quantiles_is_the_median_of_one_with_them(kind: dict[str, Any]) -> None:
+    predictor = make_forecaster(max_steps=5, val_size=20, **kind).fit(make_frame()).predictor_
+    windows = predictor.windows(predictor.tail)
+    plain, whole = (predictor.predict(windows, quantiles=quantiles) for quantiles in (False, True))
+    assert torch.equal(plain.values, whole.values)
+    assert plain.quantiles.shape[-1] == 1
+    assert whole.quantiles.shape[-1] == len(predictor.levels)

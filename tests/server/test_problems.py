@@ -100,7 +100,11 @@ BAD: dict[str, tuple[Change, int, list[str]]] = {
     "text as values": (lambda asked: asked["series"][0].update(values=["1"] * 20), 422, ["series[0].values[0]"]),
     "true as value": (lambda asked: asked["series"][0].update(values=[True] * 20), 422, ["series[0].values[0]"]),
     "missing value": (lambda asked: asked["series"][0]["values"].append(None), 422, ["'a'", "position 160", "fill"]),
-    "too short": (lambda asked: asked["series"][1].update(values=[1.0]), 422, ["'b'", "look-back of 12"]),
+    "too short": (
+        lambda asked: (asked.update(model="multivariate"), asked["series"][1].update(values=[1.0])),
+        422,
+        ["'b'", "look-back of 12"],
+    ),
     "huge value": (lambda asked: asked["series"][1]["values"].append(1e200), 422, ["'b'", "1e+200"]),
     "twice": (lambda asked: asked["series"].append(asked["series"][0]), 422, ["'a'", "once"]),
     "too many samples": (lambda asked: asked.update(samples=1001), 422, ["samples"]),

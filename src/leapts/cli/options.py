@@ -271,4 +271,4 @@ def parse_levels(levels: Sequence[str] | None, name: str = "level") -> list[int 
     except ValueError:
         example = "80 or 80,95" if name == "level" else "0.9 or 0.1,0.9"
         raise ConfigError(f"--{name} {quoted(','.join(texts))}: must be numbers, such as {example}") from None
-    return [int(number) if number.is_integer() else number for number in numbers]
+    return [int(number) if number.is_integer() and name == "level" else number for number in numbers]

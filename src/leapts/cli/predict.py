@@ -50,6 +50,8 @@ def predict(
     json: options.Json = False,
 ) -> None:
     """Forecast each series. Prints a table to a terminal, and CSV to a pipe."""
+    if level and quantile:
+        raise ConfigError("give --level or --quantile, not both")
     if engine == "ray":
         if threads > 1 or escape_formulas or trace is not None or quantile or samples:
             raise ConfigError(f"--engine ray has no {_LOCAL_ONLY}; leave them out")

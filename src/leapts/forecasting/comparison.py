@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals as nw
@@ -38,8 +38,10 @@ class ModelScore:
     seconds: float  # of fitting and forecasting
     p_value: float | None = None  # of the paired test over windows that its errors are those of LeapTS
     coverage: dict[Level, float]  # share of actual values inside the interval of each level; empty without intervals
-    width: dict[Level, float]  # mean width of the interval of each level, in the units of the data
-    wql: float | None  # weighted quantile loss of the point forecast and the ends of the intervals, which is a CRPS
+    width: dict[Level, float] = field(
+        default_factory=dict
+    )  # mean width of the interval of each level, in the units of the data
+    wql: float | None = None  # weighted quantile loss of the point forecast and the ends of the intervals
 
 
 @dataclass(frozen=True, kw_only=True)

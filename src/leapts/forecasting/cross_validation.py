@@ -70,7 +70,8 @@ class Backtest:
                 predictor = fit(panel.head(-after))
             # Only the look-back is cut out: a copy of the whole history for every window would cost far more.
             windows = predictor.windows(panel.slice(-after - predictor.config.input_size, -after))
-            columns = predictor.predict(windows).columns(self.levels, alias=self.config.alias)
+            forecast = predictor.predict(windows, quantiles=bool(self.levels))
+            columns = forecast.columns(self.levels, alias=self.config.alias)
             timestamps.append(panel.future_timestamps(h, back=after).reshape(-1))
             blocks.append(
                 {

@@ -117,23 +117,29 @@ class Predictor:
             panel=panel, batch=batch, center=scaler.mean, scale=scaler.std, groups=groups, support=support
         )
 
-    def predict(self, windows: ForecastWindows, record: Record = "nothing") -> Forecast:
+    def predict(self, windows: ForecastWindows, record: Record = "nothing", *, quantiles: bool = True) -> Forecast:
         """Forecast the horizon after each window.
 
         Args:
             windows: From `windows` or `windows_from_arrays`.
             record: What to record beside the forecast: `"leaps"` for the trace.
+            quantiles: Whether to compute quantiles; a forecast without them is faster and has no intervals.
 
         Raises:
             TrainingError: When the weights produce values that are not finite.
         """
-        return self.predict_together([windows], record)[0]
+        return self.predict_together([windows], record, quantiles=quantiles)[0]
 
-    def predict_together(self, requests: Sequence[ForecastWindows], record: Record = "nothing") -> list[Forecast]:
+    def predict_together(
+        self, requests: Sequence[ForecastWindows], record: Record = "nothing", *, quantiles: bool = True
+    ) -> list[Forecast]:
         """Forecast several requests in one pass of the network, each as if it were alone."""
+        quantiles = quantiles or self.config.point == "mean"
         if len(requests) > 1 and self.config.scheduling.draws_at_random:  # a draw depends on the other rows
-            return [self.predict(request, record) for request in requests]
-        found = self._run_all(torch.cat([request.batch.history for request in requests]), record)
+            return [self.predict(request, record, quantiles=quantiles) for request in requests]
+        found = self._run_all(torch.cat([request.batch.history for request in requests]), record, quantiles)
+        calibration, levels = (self.calibration, self.levels) if quantiles else (None, (0.5,))
+        weights = self._point_weights if quantiles else torch.ones(1, dtype=torch.float64)
         forecasts, start = [], 0
         for request in requests:
             rows = slice(start, start + len(request))
@@ -142,32 +148,35 @@ class Predictor:
             if not bool(values.isfinite().all()):
                 raise _not_finite(values, request.panel)
             units, clip = Scaler(request.center, request.scale), request.support.clip
-            quantiles = units.inverse(values).unflatten(1, (self.config.h, -1))
+            by_level = units.inverse(values).unflatten(1, (self.config.h, -1))
             forecasts.append(
                 Forecast(
                     panel=request.panel,
-                    values=clip(quantiles @ self._point_weights),
-                    quantiles=quantiles,
+                    values=clip(by_level @ weights),
+                    quantiles=by_level,
                     coarse=None if found.coarse is None else clip(units.inverse(found.coarse[rows])),
                     scale=request.scale,
                     groups=request.groups,
                     support=request.support,
                     trace=None if found.trace is None else found.trace.arranged(itemgetter(rows)),
-                    levels=self.levels,
-                    calibration=self.calibration,
-                    scores=None if self.calibration is None else self.calibration.scores,
+                    levels=levels,
+                    calibration=calibration,
+                    scores=None if calibration is None else calibration.scores,
                 )
             )
         return forecasts
 
-    def run_network(self, batch: WindowBatch, record: Record = "nothing") -> NetworkForecast:
+    def run_network(self, batch: WindowBatch, record: Record = "nothing", *, quantiles: bool = True) -> NetworkForecast:
         """Run the network on scaled windows: the only place that does so outside training."""
-        return self.inference_copy.forecast(batch.history, record=record, quantiles=True)
+        return self.inference_copy.forecast(batch.history, record=record, quantiles=quantiles)
 
-    def _run_all(self, history: Float32[Tensor, "windows variates lookback"], record: Record) -> NetworkForecast:
+    def _run_all(
+        self, history: Float32[Tensor, "windows variates lookback"], record: Record, quantiles: bool
+    ) -> NetworkForecast:
         """Run the network in passes of limited size; a row of the result is one series of one window."""
         per_pass = max(1, _MAX_ROWS // history.shape[1])
-        parts = [self.run_network(WindowBatch(some, some[..., :0]), record) for some in history.split(per_pass)]
+        batches = (WindowBatch(some, some[..., :0]) for some in history.split(per_pass))
+        parts = [self.run_network(batch, record, quantiles=quantiles) for batch in batches]
         coarse = [part.coarse.flatten(0, 1) for part in parts if part.coarse is not None]
         traces = [part.trace.arranged(lambda x: x.flatten(0, 1)) for part in parts if part.trace is not None]
         return NetworkForecast(

@@ -108,7 +108,9 @@ class ServedModel:
 
     def forecast(self, requests: Sequence[CheckedRequest]) -> list[Forecast]:
         """Forecast several requests with the same kind of record in one batch."""
-        forecasts = self.predictor.predict_together([one.windows for one in requests], requests[0].record)
+        windows, asked = [one.windows for one in requests], [one.request for one in requests]
+        needed = any(one.level or one.quantiles or one.samples for one in asked)
+        forecasts = self.predictor.predict_together(windows, requests[0].record, quantiles=needed)
         # A multivariate model forecasts in its own order of the series.
         return [
             forecast.select([one.id for one in checked.request.series])
