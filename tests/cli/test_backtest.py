@@ -111,7 +111,8 @@ def test_statistical_baselines_are_compared_and_their_warnings_noted(
 
 
 def _score(name: str, mae: float, mase: float | None = None) -> ModelScore:
-    return ModelScore(name=name, mae=mae, rmse=mae, mase=mae if mase is None else mase, seconds=0, coverage={})
+    scaled = mae if mase is None else mase
+    return ModelScore(name=name, mae=mae, rmse=mae, mase=scaled, seconds=0, coverage={}, width={}, wql=None)
 
 
 @pytest.mark.parametrize(
