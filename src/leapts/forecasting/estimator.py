@@ -162,8 +162,8 @@ class LeapTS(Params):
         predictor, levels, shares = self.predictor_, as_list("level", level), as_list("quantiles", quantiles)
         panel = predictor.tail if df is None else self._input(df, predictor.tail.freq)
         samples = Samples(whole_number("n_samples", n_samples), whole_number("random_seed", random_seed))
-        record, needed = "leaps" if return_trace else "nothing", bool(levels or shares or samples.number)
-        forecast = predictor.predict(predictor.windows(panel), record, quantiles=needed)
+        needed, windows = bool(levels or shares or samples.number), predictor.windows(panel)
+        forecast = predictor.predict(windows, "leaps" if return_trace else "nothing", quantiles=needed)
         frame = forecast.to_frame(levels, shares, self.alias, samples)
         return (frame, forecast.to_trace()) if return_trace else frame
 
