@@ -59,9 +59,9 @@ def measure(series: int, repeats: int) -> results.Line:
     with tempfile.TemporaryDirectory() as folder:
         model, data, out = (Path(folder) / name for name in ("model", "data.parquet", "out.parquet"))
         small = _waves(8)
-        LeapTS(HORIZON, LOOKBACK, max_steps=2, model={"hidden_size": HIDDEN, "mixing": {"kind": "none"}}).fit(
-            small
-        ).save(model)
+        LeapTS(
+            HORIZON, LOOKBACK, max_steps=2, loss="huber", model={"hidden_size": HIDDEN, "mixing": {"kind": "none"}}
+        ).fit(small).save(model)
         pa.parquet.write_table(_waves(series), data, compression="zstd")
         forecaster = PartitionForecaster(str(model))
         table = pa.parquet.read_table(data)

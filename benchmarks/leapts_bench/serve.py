@@ -81,7 +81,7 @@ def _prepare(place: Path) -> tuple[Path, bytes]:
     random, steps = np.random.default_rng(SEED), np.arange(1200)
     waves = np.stack([10 * np.sin(steps / (3 + number)) for number in range(SERIES)])
     panel = Panel.from_matrix(torch.from_numpy(50 + waves + random.normal(size=waves.shape)))
-    LeapTS(H, LOOKBACK, max_steps=60, random_seed=SEED).fit(panel).save(place / "model")
+    LeapTS(H, LOOKBACK, max_steps=60, loss="huber", random_seed=SEED).fit(panel).save(place / "model")
     windows = panel.matrix()[:, -LOOKBACK:].numpy().round(4).tolist()
     series = [{"id": name, "values": values} for name, values in zip(panel.series, windows, strict=True)]
     return place / "model", json.dumps({"series": series}).encode()

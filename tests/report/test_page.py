@@ -182,7 +182,7 @@ def test_the_model_tab_has_all_charts_and_tables(page: "Page", model: LeapTS) ->
         "Model options",
     ]
     page.wait_for_selector("#model .plot svg path.line")
-    assert page.locator("#model .plot svg[role=img]").count() == 5
+    assert page.locator("#model .plot svg[role=img]").count() == 6
 
 
 def test_the_color_scheme_follows_the_system_and_the_button(page: "Page") -> None:
