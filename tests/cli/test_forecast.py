@@ -18,7 +18,7 @@ def test_a_forecast_is_that_of_the_pretrained_model(leapts: Leapts, tmp_path: Pa
     expected = LeapTS.pretrained(h=6).predict(load_dataset(find("ShopSales")), level=[80, 95])
     found = pd.read_csv(target)
     assert list(found.columns) == list(expected.columns)
-    pd.testing.assert_series_equal(found["LeapTS-lo-80"], expected["LeapTS-lo-80"], check_exact=False)
+    pd.testing.assert_series_equal(found["LeapTS-lo-80"], expected["LeapTS-lo-80"], check_dtype=False)
 
 
 def test_json_has_the_rows(leapts: Leapts) -> None:

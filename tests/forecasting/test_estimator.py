@@ -374,7 +374,7 @@ def test_only_the_horizon_is_needed_and_auto_config_is_listed() -> None:
     model = LeapTS(h=H, max_steps=20).fit(make_frame())
     chosen = {one.option: one for one in model.auto_config_}
     from_data = {"seasons", "val_size", "input_size", "hidden_size", "normalization", "mixing", "batch_size"}
-    assert set(chosen) == from_data | {"linear_path", "combine"}
+    assert set(chosen) == from_data | {"linear_path", "combine", "support"}
     assert chosen["input_size"].value == model.predictor_.config.input_size == 28
     assert all(one.reason for one in model.auto_config_)
 

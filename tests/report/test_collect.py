@@ -68,7 +68,7 @@ def test_without_new_windows_held_out_ones_are_scored(
 
 
 def test_an_update_has_its_own_held_out_steps(data: pd.DataFrame) -> None:
-    model = LeapTS(h=6, input_size=12, max_steps=2, val_size=30, training={"batch_size": 8}).fit(data)
+    model = LeapTS(h=6, input_size=12, max_steps=2, val_size=30, pad_short=False, training={"batch_size": 8}).fit(data)
     assert collect(model, data).held_out == 30
     short = data.groupby("unique_id", sort=False).head(12 + 6 + 10)
     assert collect(model.update(short, max_steps=1), short).held_out == 10
@@ -129,7 +129,7 @@ def test_a_multivariate_model_can_show_a_part_of_its_series() -> None:
 
 def test_short_series_are_in_later_cutoffs_only() -> None:
     frame = make_frame({"long": 160, "brief": 20})
-    model = make_forecaster(**UNIVARIATE, val_size=0).fit(frame)
+    model = make_forecaster(**UNIVARIATE, pad_short=False, val_size=0).fit(frame)
     contents = collect(model, frame, cutoffs=3)
     names = [[contents.panel.series[row] for row in cutoff.rows] for cutoff in contents.cutoffs]
     assert names == [["long"], ["brief", "long"], ["brief", "long"]]

@@ -77,10 +77,12 @@ class UniversalNetwork(nn.Module):
         *,
         execution: Execution = "dense",  # noqa: ARG002
         record: Record = "nothing",
-        quantiles: bool = True,  # noqa: ARG002
+        quantiles: bool = True,
     ) -> Forecast:
-        """Forecast the quantiles of every row."""
+        """Forecast the quantiles of every row, or their median alone."""
         found = self.model.forecast(history.flatten(0, 1), self.h, record)
+        if not quantiles:
+            found = found._replace(values=found.values.unflatten(1, (self.h, -1))[..., self.median])
 
         def by_window(rows: Tensor) -> Tensor:
             return rows.view(*history.shape[:2], *rows.shape[1:])
