@@ -68,7 +68,7 @@ def test_a_combination_is_what_the_network_forecasts_and_close_to_the_best_simpl
         model.head.bias.add_(5.0)  # a network that went astray
     found = combine_with_simple(model, windows, [SEASON], start)
     assert math.isclose(sum(found.weights.values()), 1)
-    assert found.weights[NETWORK] < 0.5
+    assert found.weights.get(NETWORK, 0.0) < 0.5
     best = min(error for name, error in found.errors.items() if name != NETWORK)
     assert found.error <= 1.05 * best
     assert mean_absolute_error(model, windows) == pytest.approx(found.error, rel=1e-4)

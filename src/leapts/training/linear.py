@@ -144,7 +144,7 @@ def combine_with_simple(
     """Replace the point forecast by its mean with simple forecasts that lower the validation error.
 
     Members are picked one by one, each time the one that lowers the error of the mean the most, if by 3 % or more.
-    The best simple forecast joins as often as it takes to come within 5 % of its own error.
+    The best simple forecast then gets as many tenths of the weight as it takes to come within 5 % of its own error.
     """
     assert model.linear is not None
     rows = _rows(model, validation)
@@ -153,26 +153,32 @@ def combine_with_simple(
     forecasts = {NETWORK: _network_forecasts(model, validation)}
     forecasts |= {name: rows.inputs @ weights.T for name, weights in simple.items()}
 
-    def error(members: Sequence[str]) -> float:
-        mean = torch.stack([forecasts[name] for name in members]).mean(0)
+    def error(weights: Mapping[str, float]) -> float:
+        mean = sum((weight * forecasts[name] for name, weight in weights.items()), torch.zeros(()))
         return float((mean - rows.targets).abs().nanmean())
 
-    errors = {name: error([name]) for name in forecasts}
+    errors = {name: error({name: 1.0}) for name in forecasts}
     members = [NETWORK]
     for _ in range(_PICKS):
-        picked = min(forecasts, key=lambda name: error([*members, name]))
-        if error([*members, picked]) > (1 - _MIN_GAIN) * error(members):
+        picked = min(forecasts, key=lambda name: error(_shares([*members, name])))
+        if not error(_shares([*members, picked])) <= (1 - _MIN_GAIN) * error(_shares(members)):
             break
         members.append(picked)
-    best = min(set(errors) - {NETWORK}, key=errors.__getitem__)
-    while error(members) > (1 + _MAX_LOSS) * errors[best]:
-        members.append(best)
-    weights = {name: members.count(name) / len(members) for name in dict.fromkeys(members)}
+    weights, best = _shares(members), min(set(errors) - {NETWORK}, key=errors.__getitem__)
+    for tenths in range(1, 11):
+        if error(weights) <= (1 + _MAX_LOSS) * errors[best]:
+            break
+        weights = {name: (1 - tenths / 10) * share for name, share in _shares(members).items() if tenths < 10}
+        weights[best] = weights.get(best, 0.0) + tenths / 10
     share = weights.get(NETWORK, 0.0)
     combined = sum((weights[name] * simple[name] for name in weights if name != NETWORK), torch.zeros(()))
     model.linear.map.weight.mul_(share).add_(combined.to(model.linear.map.weight.dtype))
     model.linear.share.mul_(share)
-    return Combination(weights, error(members), errors)
+    return Combination(weights, error(weights), errors)
+
+
+def _shares(members: Sequence[str]) -> dict[str, float]:
+    return {name: members.count(name) / len(members) for name in dict.fromkeys(members)}
 
 
 def _batches(model: LeapTSModel, windows: WindowSource) -> Iterator[tuple[Tensor, Tensor]]:
