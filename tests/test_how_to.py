@@ -18,6 +18,7 @@ WRITES = {
     "backtesting": [],
     "prediction-intervals": [],
     "unseen-series": [],
+    "zero-shot": [],
     "hyperparameter-tuning": ["best.toml", "search.db"],
     "onnx-export": ["model.pt2"],
     "hugging-face-hub": ["weather-model"],
@@ -40,8 +41,7 @@ def test_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.Mo
     bundled = resources.files("leapts.datasets") / "bundled" / "seattle_weather.csv"
     (tmp_path / "weather.csv").write_bytes(bundled.read_bytes())
     monkeypatch.chdir(tmp_path)
-    (example,) = blocks(page, "python")
-    Path("example.py").write_text(example)
+    Path("example.py").write_text("\n".join(blocks(page, "python")))
     runpy.run_path("example.py", run_name="__main__")
     written = sorted(path.name for path in tmp_path.iterdir() if path.name not in ("weather.csv", "example.py"))
     assert written == WRITES[page]

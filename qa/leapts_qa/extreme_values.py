@@ -106,7 +106,8 @@ def run_divergence(unit: str, folder: Path, *, cases: int = CASES_A_UNIT) -> Out
                 "val_check_steps": int(rng.integers(1, 5)),
                 "huber_delta": 10.0 ** rng.uniform(-3, 30),
             },
-            "model": {**TINY, "normalization": str(rng.choice(_NORMALIZATIONS))},
+            "model": {**TINY, "normalization": str(rng.choice(_NORMALIZATIONS)), "linear_path": False},
+            "combine": "none",  # which would change the weights after training
         }
         problem, end = diverging(forecaster(**options), folder / str(number))
         if problem:

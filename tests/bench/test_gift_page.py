@@ -71,7 +71,7 @@ def test_charts_mark_ours_and_name_what_is_missing() -> None:
     for chart in (seconds_chart(found), weights_chart(found)):
         assert chart.startswith(b"<?xml")
         assert b">LeapTS</text>" in chart
-        assert b"LeapTS ensemble: not run yet" in chart
+        assert b"LeapTS ensemble, LeapTS-Zero: not run yet" in chart
 
 
 @pytest.mark.parametrize(("name", "published"), [(SEASONAL_NAIVE, NAIVE), (FLAIR, "FLAIR")])

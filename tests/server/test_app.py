@@ -227,7 +227,18 @@ def test_the_description_has_every_refusal_and_the_limits_of_this_server() -> No
 def test_the_description_has_the_parameters_of_tables() -> None:
     paths = _document()["paths"]
     by_name = {one["name"]: one for one in paths["/v1/forecast/csv"]["post"]["parameters"]}
-    assert list(by_name) == ["model", "id_col", "time_col", "target_col", "layout", "level", "escape_formulas"]
+    assert list(by_name) == [
+        "model",
+        "id_col",
+        "time_col",
+        "target_col",
+        "layout",
+        "level",
+        "quantiles",
+        "samples",
+        "random_seed",
+        "escape_formulas",
+    ]
     assert [one["name"] for one in paths["/v1/report"]["post"]["parameters"]] == list(by_name)[:5]
     assert by_name["layout"]["schema"]["enum"] == ["auto", "long", "wide"]
     assert by_name["level"]["schema"]["maxItems"] == 20

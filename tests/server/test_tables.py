@@ -35,7 +35,7 @@ class Model:
         self.under_way, self.most_under_way = 0, 0
         self.seconds = 0.0
 
-    def predict(self, _: object, *, level: object) -> str:
+    def predict(self, _: object, *, level: object, **_options: object) -> str:
         self.levels.append(level)
         self.under_way += 1
         self.most_under_way = max(self.under_way, self.most_under_way)
@@ -286,7 +286,6 @@ def test_a_report_is_a_page_in_a_sandbox(client: httpx.Client, frame: pd.DataFra
         (b"\x1f\x8b\x08\x00", 422, "gzip"),
         (b"PK\x03\x04", 422, "spreadsheet"),
         (b"unique_id,ds,y\na,2024-01-01,1\na,2024-01-03,2\n", 422, "fill"),
-        (b"unique_id,ds,y\n" + b"a,2024-01-01,1\n", 422, "look-back"),
         (b'"unique_id\n,ds,y\na,2024-01-01,1\n', 422, "quotation mark"),
         (b",".join(b"c%d" % number for number in range(300)) + b"\n", 413, "--max-series"),
         (b"unique_id,ds,y\n" + b"".join(b"s%d,2024-01-01,1\n" % number for number in range(30)), 413, "30 series"),

@@ -47,7 +47,7 @@ def test_two_builds_are_the_same_bytes(epoch: str | None, tmp_path: Path, monkey
 
 
 def test_the_wheel_is_small_and_holds_the_data_once(wheel: Path) -> None:
-    assert wheel.stat().st_size < 1_000_000
+    assert wheel.stat().st_size < 8_000_000  # pretrained weights are 4.2 MB of it
     names = zipfile.ZipFile(wheel).namelist()
     for file in ("seattle_weather.csv", "shop_sales.csv", "retail_promotions.csv"):
         assert len([name for name in names if name.endswith(file)]) == 1

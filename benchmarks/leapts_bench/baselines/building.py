@@ -28,9 +28,13 @@ class BaselineModel(nn.Module):
     LeapTS, so that a run does not depend on earlier draws.
     """
 
+    median = 0
+
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
         self.network = network
+        self.levels: Tensor
+        self.register_buffer("levels", torch.tensor([0.5]), persistent=False)
 
     def forward(
         self, history: Float[Tensor, "batch variates lookback"], generator: Generator | None = None
@@ -44,8 +48,8 @@ class BaselineModel(nn.Module):
             return self._asked(history)
 
     @torch.inference_mode()
-    def forecast(self, history: Float[Tensor, "batch variates lookback"]) -> Forecast:
-        """Forecast without gradients or dropout."""
+    def forecast(self, history: Float[Tensor, "batch variates lookback"], *, quantiles: bool = False) -> Forecast:  # noqa: ARG002
+        """Forecast points without gradients or dropout."""
         self.network.eval()
         return Forecast(self._asked(history), None, None)
 

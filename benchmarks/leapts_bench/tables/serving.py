@@ -28,7 +28,7 @@ def rendered(lines: Sequence[Line]) -> str:
     ]
     if bare is not None:
         parts.append(
-            f"The load was measured at commit {str(bare['commit'])[:9]}. If that is before release 0.2, the figures "
+            f"The load was measured at commit {str(bare.get('commit', 'unknown'))[:9]}. If that is before release 0.2, the figures "
             "are those of a faster request path that has been removed; see [the decision](../decisions/server.md)."
         )
         parts += _load_section(bare, loads)

@@ -340,9 +340,9 @@ def _scaled(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:
 
 def _not_finite(values: Float32[Tensor, "series h"], panel: Panel) -> TrainingError:
     bad = int((~values.isfinite()).any(1).nonzero()[0])
+    name = quoted(panel.series[bad])
     return TrainingError(
-        f"the forecast of series {quoted(panel.series[bad])} is not a number: the weights are damaged, or training "
-        "diverged; fit again"
+        f"the forecast of series {name} is not a number: damaged weights or diverged training; fit again"
     )
 
 
