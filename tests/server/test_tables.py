@@ -49,7 +49,9 @@ class Endpoint:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **limits: Any) -> None:
         self.model, self.safe = Model(), list[bool]()
-        self.served = cast("ServedModel", SimpleNamespace(name="m", version="1", estimator=self.model, freq="D"))
+        predictor = SimpleNamespace(config=SimpleNamespace(h=2))
+        served = SimpleNamespace(name="m", version="1", estimator=self.model, predictor=predictor, freq="D")
+        self.served = cast("ServedModel", served)
         self.app = create_app(cast("ModelRegistry", self), limits=Limits(**limits))
         self.services = self.app.state.services
         monkeypatch.setattr(routes, "csv_bytes", self._written)

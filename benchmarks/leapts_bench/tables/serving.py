@@ -27,8 +27,9 @@ def rendered(lines: Sequence[Line]) -> str:
         "share is the median over the rounds, with the lowest and the highest in brackets.",
     ]
     if bare is not None:
+        commit = str(bare.get("commit", "unknown"))[:9]
         parts.append(
-            f"The load was measured at commit {str(bare.get('commit', 'unknown'))[:9]}. If that is before release 0.2, the figures "
+            f"The load was measured at commit {commit}. If that is before release 0.2, the figures "
             "are those of a faster request path that has been removed; see [the decision](../decisions/server.md)."
         )
         parts += _load_section(bare, loads)

@@ -341,9 +341,7 @@ def _scaled(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:
 def _not_finite(values: Float32[Tensor, "series h"], panel: Panel) -> TrainingError:
     bad = int((~values.isfinite()).any(1).nonzero()[0])
     name = quoted(panel.series[bad])
-    return TrainingError(
-        f"the forecast of series {name} is not a number: damaged weights or diverged training; fit again"
-    )
+    return TrainingError(f"the forecast of series {name} is not a number: weights are damaged, or diverged; fit again")
 
 
 def tail_of(panel: Panel, steps: int) -> Panel:
