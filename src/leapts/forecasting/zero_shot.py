@@ -22,7 +22,7 @@ from leapts.model.network import Execution, Forecast, Record
 from leapts.model.universal import UniversalConfig, UniversalModel
 from leapts.training.early_stopping import TrainingReport
 
-WEIGHTS = Path(__file__).parents[1] / "pretrained" / "leapts-zero.safetensors"
+WEIGHTS = Path(__file__).parents[1] / "model" / "leapts-zero.safetensors"
 MAX_HORIZON = 1_000
 _MAX_BYTES = 8 << 20
 
