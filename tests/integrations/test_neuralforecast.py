@@ -93,8 +93,9 @@ def test_the_error_on_sine_waves_is_small() -> None:
 @pytest.mark.parametrize("normalization", ["mean", "last"])
 def test_the_same_weights_forecast_the_same_as_the_estimator(normalization: str) -> None:
     frame = make_frame()
-    model = {"mixing": {"kind": "none"}, "hidden_size": 16, "normalization": normalization}
-    facade = leapts.LeapTS(H, LOOKBACK, "D", max_steps=20, model=model).fit(frame)
+    model = {"mixing": {"kind": "none"}, "hidden_size": 16, "normalization": normalization, "linear_path": False}
+    options: dict[str, Any] = {"loss": "huber", "combine": "none", "support": "real"}
+    facade = leapts.LeapTS(H, LOOKBACK, "D", max_steps=20, model=model, **options).fit(frame)
     nf = make_fitted(frame, max_steps=1, val_check_steps=1, normalization=normalization)
     nf.models[0].network.load_state_dict(facade.predictor_.model.state_dict())
     ours = nf.predict()["LeapTS"].to_numpy()

@@ -124,9 +124,9 @@ def test_an_update_calibrates_intervals_on_as_many_windows() -> None:
     forecaster = LeapTSForecaster(**OPTIONS, **SMALL, val_size=40).fit(early, fh=FH)
 
     def windows() -> list[int]:
-        scores = forecaster.forecaster_.predictor_.scores
-        assert scores is not None
-        counts: list[int] = scores.counts.tolist()
+        calibration = forecaster.forecaster_.predictor_.calibration
+        assert calibration is not None
+        counts: list[int] = calibration.windows.tolist()
         return counts
 
     before = windows()
