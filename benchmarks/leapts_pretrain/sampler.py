@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leapts.model import context
 from leapts_pretrain.augmentations import augmented, with_missing
 from leapts_pretrain.bank import Bank, Integers, StoredSeries
 from leapts_pretrain.blocks import Block, groups, log_uniform
@@ -21,16 +22,15 @@ MIN_STRIDED = 128  # values that a series with a stride has left
 
 
 class Level(NamedTuple):
-    """A resolution of the context: so many means over so many steps."""
+    """A resolution of the context: the steps in a cell, and the number of cells."""
 
     steps: int
     cells: int
 
 
 # From the most recent values to the oldest; each level goes on where the finer one ends.
-LEVELS = (Level(1, 512), Level(4, 128), Level(16, 64), Level(64, 16))
-REACH = sum(level.steps * level.cells for level in LEVELS)
-CELLS = sum(level.cells for level in LEVELS)
+LEVELS = tuple(Level(*level) for level in context.LEVELS)
+REACH, CELLS = context.REACH, context.CELLS
 VALIDATION_STEP = 2**32 - 1  # which training never reaches: its random numbers are others
 RECENT = 1024  # steps of the past in which values go missing
 

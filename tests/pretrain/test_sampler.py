@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from leapts.errors import DataError
+from leapts.model.context import view_of
 from leapts_pretrain.bank import Bank, BankOptions, Integers, StoredSeries, write_manifest, write_real
 from leapts_pretrain.corpus import CorpusSet
 from leapts_pretrain.sampler import CELLS, LEVELS, MAX_HORIZON, REACH, Batch, Sampler, SamplerOptions, batch_of
@@ -139,3 +141,11 @@ def test_validation_is_fixed_and_apart_from_training(bank: Bank) -> None:
 def test_a_folder_without_a_bank_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="leapts_pretrain build"):
         Bank.open(tmp_path)
+
+
+def test_a_history_has_the_same_view_in_training_and_in_a_forecast() -> None:
+    values = np.random.default_rng(0).standard_normal((3, REACH + MAX_HORIZON)).astype(np.float32)
+    values[1, 2_000:2_100] = np.nan
+    batch, view = batch_of(values), view_of(torch.from_numpy(values[:, :REACH]))
+    np.testing.assert_allclose(view.values, batch.context, atol=1e-6)
+    np.testing.assert_allclose(view.observed, batch.observed, atol=1e-6)

@@ -20,7 +20,7 @@ _MAX_PRODUCTS = 5_000_000_000  # rows x look-back x horizon
 _FOLDS = 4
 _TRIED_STARTS = 3
 _PENALTIES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, torch.inf)  # relative to the mean variance of a step of the look-back
-_PICKS = 2  # members beside the network in a combination; one may be picked several times
+_MAX_MEMBERS = 2  # of a combination, beside the network; one may be a member twice
 _MIN_GAIN = 0.03  # of the validation error by each of them: less may be chance
 _MAX_LOSS = 0.05  # of a combination to the best simple forecast
 
@@ -143,7 +143,7 @@ def combine_with_simple(
 ) -> Combination:
     """Replace the point forecast by its mean with simple forecasts that lower the validation error.
 
-    Members are picked one by one, each time the one that lowers the error of the mean the most, if by 3 % or more.
+    Members are added one by one, each time the one that lowers the error of the mean the most, if by 3 % or more.
     The best simple forecast then gets as many tenths of the weight as it takes to come within 5 % of its own error.
     """
     assert model.linear is not None
@@ -159,11 +159,11 @@ def combine_with_simple(
 
     errors = {name: error({name: 1.0}) for name in forecasts}
     members = [NETWORK]
-    for _ in range(_PICKS):
-        picked = min(forecasts, key=lambda name: error(_shares([*members, name])))
-        if not error(_shares([*members, picked])) <= (1 - _MIN_GAIN) * error(_shares(members)):
+    for _ in range(_MAX_MEMBERS):
+        added = min(forecasts, key=lambda name: error(_shares([*members, name])))
+        if not error(_shares([*members, added])) <= (1 - _MIN_GAIN) * error(_shares(members)):
             break
-        members.append(picked)
+        members.append(added)
     weights, best = _shares(members), min(set(errors) - {NETWORK}, key=errors.__getitem__)
     for tenths in range(1, 11):
         if error(weights) <= (1 + _MAX_LOSS) * errors[best]:
