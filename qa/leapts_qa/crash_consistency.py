@@ -48,11 +48,11 @@ def run_kills(unit: str, folder: Path, *, versions: int = MANY, stride: int = 1)
         for number in range(1, count + 1, stride):
             place = prepared(operation, folder)
             struck = strike(operation, place, f"inject={call}:signal=SIGKILL:when={number}")
-            name = f"{unit} killed at {call} {number}"
-            if not struck.killed:
-                outcome.fail(f"{name}: lived")
-                continue
-            _judge(operation, place, expected, struck, name, outcome)
+            # A run may make a call less than the counted one; then it ends undisturbed, and is judged as such.
+            _judge(operation, place, expected, struck, f"{unit} killed at {call} {number}", outcome)
+    killed = outcome.ends["old or new version, and the next one written"]
+    if killed < 0.8 * outcome.cases:
+        outcome.fail(f"{unit}: only {killed} of {outcome.cases} writers were killed")
     return outcome
 
 
