@@ -60,6 +60,7 @@ def main() -> None:
     training.add_argument("folder", type=Path, help="folder of the state and the log")
     training.add_argument("--bank", type=Path, required=True)
     training.add_argument("--steps", type=int, required=True, help="steps in all")
+    training.add_argument("--decay", type=int, default=0, help="last steps, over which the learning rate falls to zero")
     exporting = commands.add_parser("export", help="write the weights of a run in half precision")
     exporting.add_argument("folder", type=Path)
     exporting.add_argument("--bank", type=Path, required=True)
@@ -77,7 +78,8 @@ def main() -> None:
             measure_sampler(Bank.open(options.bank))
     if options.command == "train":
         torch.set_num_threads(1)
-        pretrain(options.folder, Sampler(Bank.open(options.bank)), PretrainOptions(), steps=options.steps)
+        sampler = Sampler(Bank.open(options.bank))
+        pretrain(options.folder, sampler, PretrainOptions(), steps=options.steps, decay=options.decay)
     if options.command == "export":
         export(options.folder, PretrainOptions(), options.bank, options.out)
     if options.command == "picture":

@@ -2,7 +2,8 @@
 
 Batches, noise and horizons depend on the seed and the step alone. The state (weights, their mean, moments of the
 optimizer) is one file, replaced at every validation check; the checks are lines of `log.jsonl` beside it. The learning
-rate rises, then stays: the running mean of the weights does what a decay would, at any step.
+rate rises, then stays, so that a run can go on for as long as there is time. A milestone is a copy of its folder that
+trains on while the rate falls to zero.
 """
 
 import json
@@ -19,7 +20,7 @@ from torch import Generator, Tensor
 from leapts.config import QUANTILES
 from leapts.errors import DataError
 from leapts.files import write_file
-from leapts.model.context import Context, View, context_of, simple_forecasts, usual_change
+from leapts.model.context import SEASONAL_NAIVE, Context, View, context_of, simple_forecasts, usual_change
 from leapts.model.network import RunOptions
 from leapts.model.universal import UniversalConfig, UniversalModel
 from leapts.training.losses import pinball_errors
@@ -30,7 +31,6 @@ _HORIZONS = (16, 32, 64, 128, 256)  # of a step of training; the shorter ones ar
 _SHARES = (0.3, 0.25, 0.2, 0.15, 0.1)
 _MIN_CHANGE = 0.1  # unit of the loss of a window, in standard deviations of its context
 _MAX_TARGET = 20.0  # in the same
-_SEASONAL_NAIVE = 4  # among the simple forecasts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +96,13 @@ class Run:
         self.step, self.seconds = record["step"], record["seconds"]
 
 
-def pretrain(folder: Path, sampler: Sampler, options: PretrainOptions, *, steps: int, check_every: int = 1_000) -> Run:
-    """Train up to a number of steps in all, from the state in a folder if there is one."""
+def pretrain(
+    folder: Path, sampler: Sampler, options: PretrainOptions, *, steps: int, decay: int = 0, check_every: int = 1_000
+) -> Run:
+    """Train up to a number of steps in all, from the state in a folder if there is one.
+
+    The learning rate falls to zero over the last `decay` steps.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     run = Run.fresh(options)
     if (folder / STATE).exists():
@@ -105,7 +110,8 @@ def pretrain(folder: Path, sampler: Sampler, options: PretrainOptions, *, steps:
     losses: list[float] = []
     while run.step < steps:
         started = time.process_time()
-        losses.append(take_step(run, sampler, options))
+        share = min(1.0, (steps - run.step) / decay) if decay else 1.0
+        losses.append(take_step(run, sampler, options, share))
         run.seconds += time.process_time() - started
         if run.step % check_every == 0 or run.step == steps:
             line = {
@@ -135,12 +141,12 @@ def export(folder: Path, options: PretrainOptions, bank: Path, path: Path) -> No
     write_file(path, save(weights, metadata={"record": json.dumps(record)}))
 
 
-def take_step(run: Run, sampler: Sampler, options: PretrainOptions) -> float:
-    """Take one step of training, and return its loss."""
+def take_step(run: Run, sampler: Sampler, options: PretrainOptions, share_of_rate: float = 1.0) -> float:
+    """Take one step of training with a share of the learning rate, and return its loss."""
     rng = np.random.default_rng((options.seed, run.step, 1))
     horizon = int(rng.choice(_HORIZONS, p=_SHARES))
     for group in run.optimizer.param_groups:
-        group["lr"] = options.learning_rate * min(1.0, (run.step + 1) / options.warmup)
+        group["lr"] = options.learning_rate * share_of_rate * min(1.0, (run.step + 1) / options.warmup)
     noise = Generator().manual_seed(int(rng.integers(2**62)))
     run.optimizer.zero_grad()
     loss = _losses(run.model, sampler.batch(run.step), horizon, noise).mean()
@@ -168,7 +174,7 @@ def validate(model: UniversalModel, sampler: Sampler, options: PretrainOptions, 
             forecast = model(context, horizon, RunOptions(None, "dense"))
             totals["loss"].append(_loss_of(forecast.values, target, context))
             median = forecast.values.unflatten(1, (horizon, -1))[..., len(QUANTILES) // 2]
-            naive = simple_forecasts(context, horizon)[:, _SEASONAL_NAIVE]
+            naive = simple_forecasts(context, horizon)[:, SEASONAL_NAIVE]
             ours, theirs = (
                 (torch.where(known, (values - target).abs(), 0.0).sum(1) / known.sum(1).clamp(min=1)) + 1e-3
                 for values in (median, naive)

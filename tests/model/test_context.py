@@ -11,6 +11,7 @@ from leapts.model.context import (
     LEVELS,
     REACH,
     RECENT,
+    SEASONAL_NAIVE,
     SIMPLE_FORECASTS,
     STEP_FEATURES,
     context_of,
@@ -20,7 +21,7 @@ from leapts.model.context import (
     view_of,
 )
 
-NAIVE, SEASONAL_NAIVE, SEASONAL_MEAN = 0, 4, 5
+NAIVE, MEAN, SMOOTHED = 0, 3, 5
 
 
 def test_recent_values_are_cells_and_older_ones_are_means() -> None:
@@ -80,8 +81,32 @@ def test_simple_forecasts_are_what_their_names_say() -> None:
     assert found.shape == (1, SIMPLE_FORECASTS, 60)
     expected = torch.sin(2 * torch.pi * torch.arange(480.0, 540.0) / 24)
     torch.testing.assert_close(found[0, NAIVE], history[0, -1].expand(60))
-    for seasonal in (SEASONAL_NAIVE, SEASONAL_MEAN):
+    for seasonal in range(SEASONAL_NAIVE, SIMPLE_FORECASTS):  # a cycle that repeats is forecast by all of them
         torch.testing.assert_close(found[0, seasonal], expected, atol=1e-4, rtol=0)
+
+
+def test_smoothed_means_follow_the_recurrence_of_exponential_smoothing() -> None:
+    history = torch.randn(1, 2000, generator=torch.Generator().manual_seed(0))
+    context = context_of(view_of(history))
+    found = (simple_forecasts(context, 3) * context.scale.unsqueeze(2) + context.center.unsqueeze(2))[0, :, 0]
+    level = history[0, 0]
+    for value in history[0, 1:]:
+        level = level + 0.3 * (value - level)
+    torch.testing.assert_close(found[SMOOTHED], level, atol=1e-4, rtol=0)
+    torch.testing.assert_close(found[MEAN], history[0, -512:].mean(), atol=1e-4, rtol=0)
+
+
+def test_seasonal_forecasts_can_follow_the_level() -> None:
+    step = torch.arange(480.0)
+    rising = (step % 12) + (step // 12)  # each cycle is one higher than the one before
+    context = context_of(view_of(rising[None]))
+    found = simple_forecasts(context, 12)[0] * context.scale + context.center
+    naive, mean, trend, mean_at_level = found[SEASONAL_NAIVE : SEASONAL_NAIVE + 4]
+    last = rising[-12:]
+    torch.testing.assert_close(naive, last, atol=1e-3, rtol=0)
+    torch.testing.assert_close(mean, last - 1.5, atol=1e-3, rtol=0)
+    torch.testing.assert_close(trend, last + 1, atol=1e-3, rtol=0)
+    torch.testing.assert_close(mean_at_level, last, atol=1e-3, rtol=0)
 
 
 @given(steps=st.integers(1, 700), horizon=st.integers(1, 300), seed=st.integers(0, 9))

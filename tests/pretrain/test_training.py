@@ -36,3 +36,8 @@ def test_a_run_with_other_options_is_refused(sampler: Sampler, tmp_path: Path) -
     other = PretrainOptions(**{**asdict(OPTIONS), "learning_rate": 1.0})
     with pytest.raises(DataError, match="learning_rate"):
         pretrain(tmp_path, sampler, other, steps=2)
+
+
+def test_the_learning_rate_falls_over_the_last_steps(sampler: Sampler, tmp_path: Path) -> None:
+    run = pretrain(tmp_path, sampler, OPTIONS, steps=4, decay=2)
+    assert [group["lr"] for group in run.optimizer.param_groups] == [OPTIONS.learning_rate / 2]

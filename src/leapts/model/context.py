@@ -26,7 +26,10 @@ _MIN_SCALE = 1e-6  # in units of the level of the window
 _PHASES, _CYCLES = 16, 4  # of the last cycles of the season, as the encoder sees them
 _DAMPING = 0.97  # of a trend, each step
 _TREND_STEPS = (16, RECENT - 1)  # steps back to the value from which a trend is measured
-SIMPLE_FORECASTS = 9
+_SMOOTHING = (0.1, 0.3)  # weight of the last value in an exponentially weighted mean
+_DECAYS = (1.5, 6.0, 24.0, 96.0)  # steps in which what was special at the end of the history fades to a third
+SIMPLE_FORECASTS = 14
+SEASONAL_NAIVE = 6  # its place among the simple forecasts
 FEATURES = 12
 ENCODED = CELLS + RECENT // 16 + (CELLS - RECENT) // 8 + _PHASES * _CYCLES + FEATURES
 
@@ -165,7 +168,7 @@ def usual_change(context: Context) -> Rows:
 
 
 def simple_forecasts(context: Context, horizon: int) -> Float[Tensor, "rows forecasts horizon"]:
-    """Forecasts that need no training: naive, trends, mean, seasonal naive and seasonal means, normalized."""
+    """Forecasts that need no training, normalized: naive, trends, means, and four of each season."""
     recent, step = context.recent, torch.arange(1, horizon + 1, device=context.recent.device)
     last = recent[:, -1:]
     damped = _DAMPING * (1 - _DAMPING**step) / (1 - _DAMPING)
@@ -174,36 +177,39 @@ def simple_forecasts(context: Context, horizon: int) -> Float[Tensor, "rows fore
         back = context.known.clamp(max=steps + 1).long().unsqueeze(1)
         slope = (last - recent.gather(1, RECENT - back)) / (back - 1).clamp(min=1)
         found.append(last + slope * damped)
-    inside = torch.arange(RECENT, device=recent.device) >= RECENT - context.known.unsqueeze(1)
-    found.append(((recent * inside).sum(1, keepdim=True) / context.known.unsqueeze(1)).expand(-1, horizon))
-    sums = torch.nn.functional.pad(recent.cumsum(1), (1, 0))
-
-    def mean_of_cycle(number: int, period: Periods) -> Float[Tensor, "rows 1"]:
-        end = (RECENT - (number - 1) * period).clamp(min=0)
-        start = (RECENT - number * period).clamp(min=0)
-        total = sums.gather(1, end.unsqueeze(1)) - sums.gather(1, start.unsqueeze(1))
-        return total / (end - start).clamp(min=1).unsqueeze(1)
-
+    age = torch.arange(RECENT - 1, -1, -1, device=recent.device)
+    inside = (age < context.known.unsqueeze(1)).to(recent.dtype)
+    weights = torch.stack([(1 - share) ** age.to(recent.dtype) for share in (0.0, *_SMOOTHING)], 1)
+    means = (recent * inside) @ weights / (inside @ weights)
+    found += [mean.unsqueeze(1).expand(-1, horizon) for mean in means.unbind(1)]
     for period, cycles in ((context.short, 4), (context.long, 3)):
-        phase = (step - 1) % period.unsqueeze(1)
-        seasons, weights = [], []
-        for number in range(1, cycles + 1):
-            place = RECENT - number * period.unsqueeze(1) + phase
-            seasons.append(recent.gather(1, place.clamp(min=0)))
-            weights.append((number * period <= context.known).to(recent.dtype).unsqueeze(1))
-        found.append(seasons[0])
-        total = torch.stack([season * weight for season, weight in zip(seasons, weights, strict=True)]).sum(0)
-        found.append(total / torch.stack(weights).sum(0).clamp(min=1))
-        if period is context.short:
-            has_two = weights[1]
-            found.append(seasons[0] + has_two * (mean_of_cycle(1, period) - mean_of_cycle(2, period)))
+        found += _seasonal_forecasts(context, period, cycles, step)
     return torch.stack(found, 1)
+
+
+def _seasonal_forecasts(context: Context, period: Periods, cycles: int, step: Tensor) -> list[Steps]:
+    """Forecast the last cycle, the mean of cycles, the last cycle with its rise, and the mean at the last level."""
+    recent, phase = context.recent, (step - 1) % period.unsqueeze(1)
+    sums = torch.nn.functional.pad(recent.cumsum(1), (1, 0))
+    seasons, levels, weights = [], [], []
+    for number in range(1, cycles + 1):
+        start, end = ((RECENT - back * period).clamp(min=0).unsqueeze(1) for back in (number, number - 1))
+        seasons.append(recent.gather(1, (start + phase).clamp(max=RECENT - 1)))
+        levels.append((sums.gather(1, end) - sums.gather(1, start)) / (end - start).clamp(min=1))
+        weights.append((number * period <= context.known).to(recent.dtype).unsqueeze(1))
+    count = torch.stack(weights).sum(0).clamp(min=1)
+    mean, level = (
+        torch.stack([value * weight for value, weight in zip(values, weights, strict=True)]).sum(0) / count
+        for values in (seasons, levels)
+    )
+    return [seasons[0], mean, seasons[0] + weights[1] * (levels[0] - levels[1]), mean + weights[0] * (levels[0] - level)]
 
 
 def step_features(context: Context, horizon: int) -> Float[Tensor, "rows features horizon"]:
     """Coordinates of the steps to forecast: their distance, and their phase in both seasons."""
     step = torch.arange(1, horizon + 1, device=context.recent.device, dtype=context.recent.dtype)
-    distance = torch.stack([torch.ones_like(step), step.log1p() / math.log(257), step / (step + 32)])
+    decays = [(-step / steps).exp() for steps in _DECAYS]
+    distance = torch.stack([torch.ones_like(step), step.log1p() / math.log(257), step / (step + 32), *decays])
     waves = []
     for period, harmonics in ((context.short, 3), (context.long, 2)):
         angle = 2 * torch.pi * step / period.unsqueeze(1)
@@ -212,4 +218,4 @@ def step_features(context: Context, horizon: int) -> Float[Tensor, "rows feature
     return torch.cat([distance.expand(len(context.short), -1, -1), torch.stack(waves, 1)], 1)
 
 
-STEP_FEATURES = 3 + 2 * (3 + 2)
+STEP_FEATURES = 3 + len(_DECAYS) + 2 * (3 + 2)
