@@ -139,8 +139,8 @@ bench-table: $(READY) ## render the benchmark pages and charts from the results,
 	$(BIN)/python -m leapts_bench table
 
 SECONDS_AT_MOST ?= 36000
-stress: $(READY) ## run the stress suites that are not done, and render docs/reliability.md; needs strace and root
-	$(BIN)/python -m leapts_qa run --seconds $(SECONDS_AT_MOST)
+stress: $(READY) ## run the stress suites that are not done (since a commit: SINCE=...), and render docs/reliability.md; needs strace and root
+	$(BIN)/python -m leapts_qa run --seconds $(SECONDS_AT_MOST) $(addprefix --since ,$(SINCE))
 
 mutation: $(READY) ## change the modules of [tool.mutmut] in small ways, and count the changes that the tests notice
 	rm -rf mutants

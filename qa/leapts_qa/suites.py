@@ -1,8 +1,9 @@
 """All stress suites, and a runner of their pending units."""
 
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -229,8 +230,32 @@ def latest(lines: Sequence[results.Line]) -> dict[tuple[str, str], results.Line]
     return {(line["suite"], line["unit"]): line for line in lines}
 
 
-def run_pending(names: Sequence[str], folder: Path, *, seconds: float, tell: Tell) -> int:
+def commits_since(commit: str) -> frozenset[str]:
+    """List a commit and all that were made on top of it.
+
+    Raises:
+        ConfigError: When there is no such commit.
+    """
+    answers = [
+        subprocess.run(["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+        for arguments in (("rev-parse", "--verify", f"{commit}^{{commit}}"), ("rev-list", f"{commit}..HEAD"))
+    ]
+    if any(answer.returncode for answer in answers):
+        raise ConfigError(f"{commit!r} is not a commit of this repository; choose one that git log shows")
+    return frozenset(hash_ for answer in answers for hash_ in answer.stdout.split())
+
+
+def run_pending(
+    names: Sequence[str], folder: Path, *, seconds: float, tell: Tell, current: Collection[str] | None = None
+) -> int:
     """Run the units that are not done or failed last time, within a time limit.
+
+    Args:
+        names: The suites; by default all.
+        folder: The results folder.
+        seconds: The time limit.
+        tell: Called with each message.
+        current: Commits whose results count as done; by default those of all.
 
     Returns:
         The number of failed cases, plus the number of suites that could not continue.
@@ -247,7 +272,7 @@ def run_pending(names: Sequence[str], folder: Path, *, seconds: float, tell: Tel
         done = latest(read(folder))
         for unit in SUITES[name].units:
             before = done.get((name, unit))
-            if before is not None and not before["failed"]:
+            if before is not None and not before["failed"] and (current is None or before["commit"] in current):
                 continue
             if time.monotonic() > end:
                 tell(f"{name}: time limit reached before {unit}; run the same command to continue")

@@ -11,7 +11,7 @@ from leapts_qa import suites
 from leapts_qa.__main__ import main
 from leapts_qa.history import SUITES_BEFORE, as_now
 from leapts_qa.outcome import Outcome
-from leapts_qa.suites import SUITES, StressSuite, latest, read, run_pending
+from leapts_qa.suites import SUITES, StressSuite, commits_since, latest, read, run_pending
 
 ROOT = Path(__file__).parents[2]
 BEFORE = {"campaign": "kills", "unit": "save", "cases": 2, "ends": {"caught": 2}, "failed": 0, "failures": []}
@@ -55,6 +55,31 @@ def test_only_units_that_are_not_done_or_failed_run(tmp_path: Path, monkeypatch:
     assert run_pending([], tmp_path, seconds=60, tell=lambda _: None) == 0
     assert tried == ["one", "two", "two"]
     assert len(results.read(tmp_path / suites.FILE)) == 3
+
+
+def test_units_of_earlier_commits_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def run(unit: str, folder: Path) -> Outcome:  # noqa: ARG001
+        tried.append(unit)
+        outcome = Outcome()
+        outcome.count("fine")
+        return outcome
+
+    monkeypatch.setattr(suites, "SUITES", {"small": StressSuite("It holds.", ("one", "two"), run, 0)})
+    old = {"suite": "small", "unit": "one", **Outcome().to_line(), "seconds": 1, "commit": "0" * 40}
+    results.append(tmp_path / suites.FILE, old)
+    current = commits_since("HEAD")
+    for _ in range(2):
+        assert run_pending([], tmp_path, seconds=60, tell=lambda _: None, current=current) == 0
+    assert tried == ["one", "two"]
+
+
+def test_commits_since_one_are_those_on_top_of_it() -> None:
+    latest_commit = results.provenance()["commit"]
+    assert commits_since("HEAD") == {latest_commit}
+    with pytest.raises(ConfigError, match="'nowhere'"):
+        commits_since("nowhere")
 
 
 def test_an_unknown_suite_is_refused(tmp_path: Path) -> None:
