@@ -202,7 +202,12 @@ def _seasonal_forecasts(context: Context, period: Periods, cycles: int, step: Te
         torch.stack([value * weight for value, weight in zip(values, weights, strict=True)]).sum(0) / count
         for values in (seasons, levels)
     )
-    return [seasons[0], mean, seasons[0] + weights[1] * (levels[0] - levels[1]), mean + weights[0] * (levels[0] - level)]
+    return [
+        seasons[0],
+        mean,
+        seasons[0] + weights[1] * (levels[0] - levels[1]),
+        mean + weights[0] * (levels[0] - level),
+    ]
 
 
 def step_features(context: Context, horizon: int) -> Float[Tensor, "rows features horizon"]:
