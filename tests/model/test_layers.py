@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leapts.model.layers import GroupedLinear, TanhLinear, tanh, tanh_times
+from leapts.model.inference import GroupedLinear, TanhLinear, tanh, tanh_times
 
 
 def test_tanh_is_the_hyperbolic_tangent() -> None:

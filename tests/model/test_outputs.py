@@ -7,7 +7,7 @@ from torch import nn
 from leapts.model import LeapTSModel
 from leapts.model.build import build_model
 from leapts.model.network import Execution, GatedFusion
-from leapts.model.segments import SegmentHeads, soft_segment_mask
+from leapts.model.rollout import SegmentHeads, soft_segment_mask
 from tests.model.variants import CLUSTERS, HORIZON, N_SERIES, SCHEDULES, make_config, make_history, make_model
 
 OUTPUTS = 3

@@ -10,8 +10,7 @@ from leapts.config import QUANTILES
 from leapts.model import LeapTSModel
 from leapts.model.build import build_model
 from leapts.model.network import Execution
-from leapts.model.normalization import Units
-from leapts.model.outputs import QuantileOutputs
+from leapts.model.normalization import QuantileOutputs, Units
 from tests.model.variants import CLUSTERS, HORIZON, N_SERIES, SCHEDULES, make_config, make_history
 
 MEDIAN = QUANTILES.index(0.5)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Generator, Tensor
 
-import leapts.model.segments as segments_module
+import leapts.model.rollout as segments_module
 from leapts.model import ScheduleTrace
 from leapts.model.network import Execution, GatedFusion
 from tests.model.variants import BRANCHES, HORIZON, N_SERIES, SCHEDULES, make_history, make_model

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import leapts.model.segments as segments
-from leapts.model.segments import SegmentHeads, mask_table, soft_segment_mask
+import leapts.model.rollout as segments
+from leapts.model.rollout import SegmentHeads, mask_table, soft_segment_mask
 
 HORIZON = 12
 STEPS = torch.arange(float(HORIZON))

@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from leapts.config import ModelConfig
 from leapts.files import write_file
-from leapts.model import LeapTSModel, layers, segments
+from leapts.model import LeapTSModel, inference, rollout
 from leapts.model.build import build_model
 from leapts.model.network import RunOptions
 from leapts_bench import results
@@ -171,8 +171,8 @@ def tricks(model: LeapTSModel, history: Tensor) -> dict[str, Callable[[], object
     return {
         "an inference copy kept between forecasts": lambda: model.forecast(history),
         "inference copies": torch.inference_mode()(lambda: model._run(history, RunOptions())),
-        ALL_HEADS: with_another(segments, "_MIN_ROWS_TO_SORT", 0, forward),
-        "hardswish instead of GELU": with_another(layers, "hardswish", F.gelu, forward),
+        ALL_HEADS: with_another(rollout, "_MIN_ROWS_TO_SORT", 0, forward),
+        "hardswish instead of GELU": with_another(inference, "hardswish", F.gelu, forward),
     }
 
 
@@ -183,7 +183,7 @@ def measure(variates: int, rounds: int) -> dict[str, Any]:
     model, dlinear = build_model(CONFIG, seed=0), DLinear(LOOKBACK, HORIZON)
     fast = model.snapshot()
     products = products_of(fast, history)
-    fewest = with_another(segments, "_MIN_ROWS_TO_SORT", 0, lambda: products_of(fast, history))()
+    fewest = with_another(rollout, "_MIN_ROWS_TO_SORT", 0, lambda: products_of(fast, history))()
     left_out = tricks(model, history)
     generator = torch.Generator().manual_seed(0)
     candidates: dict[str, Callable[[], object]] = {

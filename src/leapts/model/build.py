@@ -14,11 +14,17 @@ from leapts.messages import quoted
 from leapts.model import schedulers
 from leapts.model.encoder import Encoder, LinearPath, LookbackPooling, MlpMixer, PooledMixer, SeriesEmbedding
 from leapts.model.network import CoarseOnly, GatedFusion, LeapTSModel, WindowShape
-from leapts.model.normalization import by_last_value, by_mean, masked, shifted, unnormalized
-from leapts.model.outputs import PlainOutputs, QuantileOutputs
-from leapts.model.rollout import Rollout
+from leapts.model.normalization import (
+    PlainOutputs,
+    QuantileOutputs,
+    by_last_value,
+    by_mean,
+    masked,
+    shifted,
+    unnormalized,
+)
+from leapts.model.rollout import Rollout, SegmentHeads
 from leapts.model.schedulers import ScaleGrid
-from leapts.model.segments import SegmentHeads
 from leapts.model.state_cells import (
     ControlledCell,
     ControlSignal,

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from leapts.model.layers import Mlp, hardswish
+from leapts.model.inference import Mlp, hardswish
 
 Latent = Float[Tensor, "series batch hidden"]
 

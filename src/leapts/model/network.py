@@ -12,11 +12,10 @@ from torch import Generator, Tensor, nn
 from leapts.errors import ShapeError
 from leapts.model.encoder import Encoder, LinearPath
 from leapts.model.inference import inference_copy
-from leapts.model.normalization import Normalization, Units
-from leapts.model.outputs import PlainOutputs, QuantileOutputs
+from leapts.model.normalization import Normalization, PlainOutputs, QuantileOutputs, Units
 from leapts.model.rollout import Rollout
 from leapts.model.schedulers import Hidden, NoiseSource, draw_noise
-from leapts.model.segments import Segment
+from leapts.model.state_cells import Segment
 from leapts.model.trace import ScheduleTrace, TraceRecorder
 
 History = Float[Tensor, "batch series lookback"]

@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from leapts.model.layers import GroupedLinear, TanhLinear, hardswish, tanh, tanh_times
+from leapts.model.inference import GroupedLinear, GroupedTanh, TanhLinear, hardswish, tanh
 from leapts.model.schedulers import Hidden, Length
-from leapts.model.segments import Segment
 
 Scales = Float[Tensor, "rows scales"]
+Segment = Float[Tensor, "rows outputs"]
 Signal = Float[Tensor, "rows control"]
 State = Float[Tensor, "rows state"]
 LinearMap = Callable[[Tensor], Tensor]  # from increments, [rows, control + 1], to a change of state, [rows, hidden]
@@ -72,16 +72,16 @@ class FactoredField(nn.Module):
     def __init__(self, *, clusters: int, hidden: int, control: int, width: int, rank: int) -> None:
         super().__init__()
         self.inner = GroupedLinear(clusters, hidden + control, width)
-        self.strength = GroupedLinear(clusters, width, rank)
+        self.strength = GroupedTanh(clusters, width, rank)
         self.spread = GroupedLinear(clusters, control + 1, rank, bias=False)
         self.collect = GroupedLinear(clusters, rank, hidden, bias=False)
-        self.weigh = tanh_times
 
     def at(self, state: Hidden, signal: Signal, sizes: Sequence[int]) -> LinearMap:
         """Return the field at these states; rows are sorted by cluster, with `sizes` rows in each."""
         inner = hardswish(self.inner.runs(torch.cat([state, signal], 1), sizes))
         strength = self.strength.runs(inner, sizes)
-        return lambda increments: self.collect.runs(self.weigh(strength, self.spread.runs(increments, sizes)), sizes)
+        weigh = self.strength.weigh
+        return lambda increments: self.collect.runs(weigh(strength, self.spread.runs(increments, sizes)), sizes)
 
 
 VectorField = FullField | FactoredField

@@ -24,13 +24,11 @@ from leapts.model.context import (
     step_features,
     view_of,
 )
-from leapts.model.layers import GroupedLinear, Mlp, hardswish
+from leapts.model.inference import GroupedLinear, Mlp, hardswish
 from leapts.model.network import Forecast, GatedFusion, Record, RunOptions
-from leapts.model.normalization import Units
-from leapts.model.outputs import QuantileOutputs
-from leapts.model.rollout import Rollout
+from leapts.model.normalization import QuantileOutputs, Units
+from leapts.model.rollout import Heads, Rollout
 from leapts.model.schedulers import HierarchicalController, ScaleGrid
-from leapts.model.segments import Heads
 from leapts.model.state_cells import Control, ControlledCell, ControlSignal, FactoredField
 
 Written = Float[Tensor, "rows written"]
