@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leapts.data.panel import Panel
-from leapts.data.support import Support
+from leapts.data.scaling import Support
 from leapts.errors import ConfigError, DataError
 from leapts.forecasting.intervals import interval_bounds
 from tests.forecasting.frames import MULTIVARIATE, UNIVARIATE, H, make_forecaster

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from leapts.config import QUANTILES
 from leapts.errors import DataError
-from leapts.forecasting import calibration as module
-from leapts.forecasting.calibration import (
+from leapts.forecasting import intervals as module
+from leapts.forecasting.intervals import (
     POINT_LEVELS,
     WINDOWS_FOR_OWN_GROUP,
     Calibration,

@@ -14,8 +14,8 @@ from torch import Tensor
 from leapts import LeapTS
 from leapts.config import QUANTILES
 from leapts.errors import ConfigError
-from leapts.forecasting.calibration import quantile_at
 from leapts.forecasting.forecast import Samples
+from leapts.forecasting.intervals import quantile_at
 from leapts.forecasting.samples import draw_paths, held_out_scores
 from tests.forecasting.frames import MULTIVARIATE, UNIVARIATE, H, make_forecaster, make_frame
 

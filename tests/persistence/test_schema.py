@@ -10,7 +10,7 @@ from torch import Tensor
 
 from leapts.config import ModelConfig, TrainingConfig
 from leapts.data.panel import FrameStyle
-from leapts.forecasting.calibration import POINT_LEVELS
+from leapts.forecasting.intervals import POINT_LEVELS
 from leapts.model.build import build_model
 from leapts.persistence import schema
 from leapts.persistence.schema import DataFields, FolderConfig, network_from

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from leapts.config import ReadOptions
-from leapts.data.reader import Table, is_text
-from leapts.data.timestamps import TimeColumn, time_column
+from leapts.data.frequency import MAX_DATE, MIN_DATE, Timestamps
+from leapts.data.reader import DATES_OF_TEXT, Table, is_text
+from leapts.data.text import WRITE_ISO, look_like_dates, numbers_from_text, timestamps_from_text
 from leapts.errors import DataError
 from leapts.messages import listed, nearest, quoted
 
@@ -27,6 +28,15 @@ _TEXT_AND_NUMBER = r"^(?P<text>[^0-9]*)0*(?P<digits>[0-9]*)$"
 
 USUAL_TIME_NAMES = ("ds", "date", "datetime", "time", "timestamp", "year", "t", "index")
 _AMBIGUOUS_TIME_NAMES = ("year", "t", "index")  # may be a series, or row numbers, beside a column of timestamps
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """Timestamps of a table."""
+
+    timestamps: Timestamps  # int64 steps, or datetime64[us], in UTC when there is a timezone
+    timezone: str | None  # timezone of aware timestamps
+    dtype: str  # arrow type of the column, for output frames; `DATES_OF_TEXT` for dates in a text file
 
 
 @dataclass(frozen=True)
@@ -204,6 +214,52 @@ def _require(table: Table, option: str, name: str) -> None:
     raise DataError(f"{table.name} has no column {quoted(name)}, only {listed(table.columns)}; {hint}")
 
 
+def time_column(table: Table, name: str) -> TimeColumn:
+    """Read a column of integers, dates, timestamps, or text that spells them."""
+    data = table.column(name)
+    table.refuse_nulls(data, name, "timestamp")
+    if pa.types.is_dictionary(data.type):
+        data = data.cast(data.type.value_type)
+    if is_text(data.type):
+        data = timestamps_from_text(data, table, name)
+    if pa.types.is_integer(data.type):
+        try:
+            steps = _numpy(data.cast(pa.int64()))
+        except pa.ArrowInvalid:
+            raise table.error(name, f"holds the step {pc.max(data).as_py()}, above 2**63 - 1; count from 1") from None
+        if len(steps) and look_like_dates(steps):
+            raise table.error(name, f"holds integers that look like dates (first {steps[0]}); {WRITE_ISO}")
+        return TimeColumn(steps, None, str(data.type))
+    if "period" in str(data.type):
+        raise table.error(
+            name, f"holds periods, not timestamps; pass frame.assign({name}=frame[{name!r}].dt.to_timestamp())"
+        )
+    is_date = pa.types.is_date(data.type)
+    if not is_date and not pa.types.is_timestamp(data.type):
+        raise table.error(
+            name,
+            f"holds {data.type}, not timestamps (first value {quoted(data[0].as_py())}); {WRITE_ISO}, or "
+            "number the steps with integers",
+        )
+    timezone = None if is_date else data.type.tz
+    try:
+        timestamps = _numpy(data.cast(pa.timestamp("us", tz=timezone))).astype("datetime64[us]")
+    except pa.ArrowInvalid:
+        raise table.error(
+            name, "holds timestamps finer than a microsecond; round them, or number the steps with integers"
+        ) from None
+    outside = (timestamps < MIN_DATE) | (timestamps > MAX_DATE)
+    if outside.any():
+        place = table.place(int(outside.argmax()))
+        raise table.error(name, f"holds a timestamp outside of years 1 to 9999 at {place}; correct it")
+    dtype = str(data.type) if is_date else f"timestamp[{data.type.unit}]"
+    return TimeColumn(timestamps, timezone, DATES_OF_TEXT if is_date and table.is_text else dtype)
+
+
+def _numpy(data: pa.ChunkedArray) -> npt.NDArray[np.generic]:
+    return np.asarray(data.to_numpy())
+
+
 def number_column(table: Table, name: str) -> npt.NDArray[np.float64]:
     """Read a column of values as float64, with NaN for missing values."""
     data = table.column(name)
@@ -218,7 +274,7 @@ def number_column(table: Table, name: str) -> npt.NDArray[np.float64]:
             f"holds {data.type}, not numbers (first value {quoted(data[0].as_py())}); convert it to numbers or drop it",
         )
     if not is_number:
-        data = _numbers_from_text(data, table, name)
+        data = numbers_from_text(data, table, name)
     return np.asarray(data.cast(pa.float64(), safe=False).to_numpy()).astype(np.float64, copy=False)
 
 
@@ -271,21 +327,3 @@ def visible_name(name: str) -> str:
         shown = (letter for letter in name if unicodedata.category(letter) not in ("Cc", "Cf"))
         name = unicodedata.normalize("NFC", "".join(shown))
     return name.strip()
-
-
-def _numbers_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
-    text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
-    blank = text.isna() | (text == "")
-    numbers = pd.to_numeric(text.mask(blank), errors="coerce")
-    bad = (numbers.isna() & ~blank & ~text.str.lower().isin(["nan", "na", "n/a", "null", "none"])).to_numpy(dtype=bool)
-    if not bad.any():
-        return pa.chunked_array([pa.array(numbers.astype(np.float64).to_numpy())])
-    row = int(bad.argmax())
-    value = str(text[row])
-    if re.fullmatch(r"[+-]?\d{1,3}(?:[,.' ]\d{3})+(?:[,.]\d+)?", value):
-        hint = "write numbers without thousands separators and with a decimal point, as 1234.5"
-    elif re.fullmatch(r"[+-]?\d+,\d+", value):
-        hint = "write decimals with a point, as 3.14"
-    else:
-        hint = f"correct it, drop the column, or pass id_col={name!r} if it holds the series names"
-    raise table.error(name, f"has no number at {table.place(row)}: {quoted(value)}; {hint}")

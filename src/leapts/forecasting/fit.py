@@ -10,8 +10,7 @@ import torch
 
 from leapts.config import FitConfig, ModelConfig, TrainingConfig, require_val_size
 from leapts.data.panel import Panel
-from leapts.data.scaling import Scaler
-from leapts.data.support import Support
+from leapts.data.scaling import Scaler, Support
 from leapts.data.validation import require_length
 from leapts.data.windows import MaskedTargets, StridedWindows
 from leapts.errors import ConfigError, TrainingError

@@ -11,11 +11,10 @@ from torch import Tensor
 from leapts.data.arrays import Floats, Name
 from leapts.data.frames import forecast_frame
 from leapts.data.panel import Panel
-from leapts.data.support import Support
+from leapts.data.scaling import Support
 from leapts.data.windows import WindowBatch
 from leapts.errors import ConfigError
-from leapts.forecasting.calibration import Calibration, quantile_at
-from leapts.forecasting.intervals import Level, requested_bounds
+from leapts.forecasting.intervals import Calibration, Level, quantile_at, requested_bounds
 from leapts.forecasting.samples import Scores, draw_paths
 from leapts.forecasting.trace_frame import Trace, trace_frame
 from leapts.model import ScheduleTrace

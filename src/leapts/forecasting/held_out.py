@@ -12,7 +12,7 @@ from leapts.config import ModelConfig
 from leapts.data.frequency import seasonal_period
 from leapts.data.panel import Panel
 from leapts.data.windows import MaskedTargets, StridedWindows
-from leapts.forecasting.calibration import POINT_LEVELS, Calibration, own_groups
+from leapts.forecasting.intervals import POINT_LEVELS, Calibration, own_groups
 from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.samples import held_out_scores
 

@@ -19,14 +19,13 @@ from leapts.config import Fill, ModelConfig, TrainingConfig
 from leapts.data.arrays import Floats, Name, panel_from_arrays
 from leapts.data.columns import visible_name
 from leapts.data.panel import Panel
-from leapts.data.scaling import Scaler
-from leapts.data.support import Support
+from leapts.data.scaling import Scaler, Support
 from leapts.data.validation import require_length
 from leapts.data.windows import AlignedWindows, WindowBatch, Windows
 from leapts.errors import DataError, TrainingError
 from leapts.forecasting.auto_config import AutoConfig
-from leapts.forecasting.calibration import Calibration
 from leapts.forecasting.forecast import Forecast, ForecastWindows
+from leapts.forecasting.intervals import Calibration
 from leapts.messages import counted, listed, quoted
 from leapts.model import LeapTSModel, ScheduleTrace
 from leapts.model.network import Forecast as NetworkForecast

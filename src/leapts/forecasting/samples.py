@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Float16, Float64
 from torch import Generator, Tensor
 
-from leapts.forecasting.calibration import normal_scores_of
+from leapts.forecasting.intervals import normal_scores_of
 
 MAX_SCORES = 2**22  # numbers kept, 8 MiB
 _MAX_WINDOWS = 256

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from leapts.config import QUANTILES, ModelConfig, TrainingConfig
 from leapts.data.panel import Panel
-from leapts.data.scaling import Scaler
-from leapts.data.support import Support
+from leapts.data.scaling import Scaler, Support
 from leapts.errors import ConfigError, ModelFileError
 from leapts.forecasting.auto_config import AutoConfig, AutoOption
 from leapts.forecasting.estimator import LeapTS

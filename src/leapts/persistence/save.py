@@ -18,12 +18,11 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from leapts.data.panel import Panel
-from leapts.data.scaling import Scaler
-from leapts.data.support import Support
+from leapts.data.scaling import Scaler, Support
 from leapts.errors import LeapTSError, ModelFileError
 from leapts.files import try_writing, write_folder
 from leapts.forecasting.auto_config import AutoConfig
-from leapts.forecasting.calibration import Calibration
+from leapts.forecasting.intervals import Calibration
 from leapts.forecasting.predictor import Predictor
 from leapts.messages import explain, quoted
 from leapts.model import LeapTSModel

@@ -22,7 +22,7 @@ from leapts.data.panel import FrameStyle
 from leapts.data.timezone import is_timezone
 from leapts.data.validation import MAX_VALUE
 from leapts.forecasting.auto_config import AutoOption
-from leapts.forecasting.calibration import POINT_LEVELS
+from leapts.forecasting.intervals import POINT_LEVELS
 from leapts.messages import explain, quoted
 from leapts.model import LeapTSModel
 from leapts.model.build import build_model

@@ -1,8 +1,7 @@
-"""Read the time column of a table."""
+"""Parse the text of a table as timestamps and numbers; refuse what could be read in two ways."""
 
 import re
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from leapts.data.frequency import MAX_DATE, MIN_DATE, Timestamps
-from leapts.data.reader import DATES_OF_TEXT, Table, is_text
+from leapts.data.reader import Table
 from leapts.messages import quoted
 
 # Z or +01:00; after a time of day also +0100 and +01.
@@ -26,61 +24,7 @@ _FIRST_YEAR, _LAST_YEAR = 1800, 2200
 WRITE_ISO = "write timestamps as 2024-01-31 or 2024-01-31 13:00:00"
 
 
-@dataclass(frozen=True)
-class TimeColumn:
-    """Timestamps of a table."""
-
-    timestamps: Timestamps  # int64 steps, or datetime64[us], in UTC when there is a timezone
-    timezone: str | None  # timezone of aware timestamps
-    dtype: str  # arrow type of the column, for output frames; `DATES_OF_TEXT` for dates in a text file
-
-
-def time_column(table: Table, name: str) -> TimeColumn:
-    """Read a column of integers, dates, timestamps, or text that spells them."""
-    data = table.column(name)
-    table.refuse_nulls(data, name, "timestamp")
-    if pa.types.is_dictionary(data.type):
-        data = data.cast(data.type.value_type)
-    if is_text(data.type):
-        data = _parsed(data, table, name)
-    if pa.types.is_integer(data.type):
-        try:
-            steps = _numpy(data.cast(pa.int64()))
-        except pa.ArrowInvalid:
-            raise table.error(name, f"holds the step {pc.max(data).as_py()}, above 2**63 - 1; count from 1") from None
-        if len(steps) and _look_like_dates(steps):
-            raise table.error(name, f"holds integers that look like dates (first {steps[0]}); {WRITE_ISO}")
-        return TimeColumn(steps, None, str(data.type))
-    if "period" in str(data.type):
-        raise table.error(
-            name, f"holds periods, not timestamps; pass frame.assign({name}=frame[{name!r}].dt.to_timestamp())"
-        )
-    is_date = pa.types.is_date(data.type)
-    if not is_date and not pa.types.is_timestamp(data.type):
-        raise table.error(
-            name,
-            f"holds {data.type}, not timestamps (first value {quoted(data[0].as_py())}); {WRITE_ISO}, or "
-            "number the steps with integers",
-        )
-    timezone = None if is_date else data.type.tz
-    try:
-        timestamps = _numpy(data.cast(pa.timestamp("us", tz=timezone))).astype("datetime64[us]")
-    except pa.ArrowInvalid:
-        raise table.error(
-            name, "holds timestamps finer than a microsecond; round them, or number the steps with integers"
-        ) from None
-    outside = _first((timestamps < MIN_DATE) | (timestamps > MAX_DATE))
-    if outside is not None:
-        raise table.error(name, f"holds a timestamp outside of years 1 to 9999 at {table.place(outside)}; correct it")
-    dtype = str(data.type) if is_date else f"timestamp[{data.type.unit}]"
-    return TimeColumn(timestamps, timezone, DATES_OF_TEXT if is_date and table.is_text else dtype)
-
-
-def _numpy(data: pa.ChunkedArray) -> npt.NDArray[np.generic]:
-    return np.asarray(data.to_numpy())
-
-
-def _look_like_dates(steps: npt.NDArray[Any]) -> bool:
+def look_like_dates(steps: npt.NDArray[Any]) -> bool:
     """Whether all integers are dates such as 20240131 or 202401: as steps they would have gaps.
 
     These are days (with or without a time, the year first or last, four digits or two), months, or weeks of a year.
@@ -123,7 +67,7 @@ def _first(mask: npt.NDArray[np.bool_]) -> int | None:
     return int(mask.argmax()) if mask.any() else None
 
 
-def _parsed(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
+def timestamps_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
     """Parse text as ISO 8601, or with day and month in the only order that fits every row."""
     text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
     aware = text.str.contains(UTC_OFFSET, regex=True).to_numpy(dtype=bool) & text.str.contains(":").to_numpy(dtype=bool)
@@ -188,3 +132,22 @@ def _in_order(text: "pd.Series[str]", *, day_first: bool) -> "pd.Series[pd.Times
     if isinstance(timestamps.dtype, pd.DatetimeTZDtype) or timestamps.dtype == object:
         return none
     return timestamps.mask(timestamps.dt.year == 1)  # pandas reads 01-Jul and Jan-24 as dates of the year 1
+
+
+def numbers_from_text(data: pa.ChunkedArray, table: Table, name: str) -> pa.ChunkedArray:
+    """Parse text as numbers; refuse other text, with the place of the first and how to write it."""
+    text = pd.Series(pc.utf8_trim_whitespace(data.cast(pa.string())).to_pandas())
+    blank = text.isna() | (text == "")
+    numbers = pd.to_numeric(text.mask(blank), errors="coerce")
+    bad = (numbers.isna() & ~blank & ~text.str.lower().isin(["nan", "na", "n/a", "null", "none"])).to_numpy(dtype=bool)
+    if not bad.any():
+        return pa.chunked_array([pa.array(numbers.astype(np.float64).to_numpy())])
+    row = int(bad.argmax())
+    value = str(text[row])
+    if re.fullmatch(r"[+-]?\d{1,3}(?:[,.' ]\d{3})+(?:[,.]\d+)?", value):
+        hint = "write numbers without thousands separators and with a decimal point, as 1234.5"
+    elif re.fullmatch(r"[+-]?\d+,\d+", value):
+        hint = "write decimals with a point, as 3.14"
+    else:
+        hint = f"correct it, drop the column, or pass id_col={name!r} if it holds the series names"
+    raise table.error(name, f"has no number at {table.place(row)}: {quoted(value)}; {hint}")
