@@ -13,7 +13,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import tomli_w
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
 
 from leapts.errors import ConfigError
 from leapts.messages import explain, quoted
@@ -23,10 +23,11 @@ from leapts.parts import (
     Mixing,
     NoMixing,
     Options,
-    Scheduling,
+    SchedulingOptions,
     Size,
-    State,
+    StateOptions,
 )
+from leapts.registration import SCHEDULERS, STATE_CELLS, Registry
 
 # What is removed from a window: its mean and spread, its last value and spread, its last value alone, or nothing.
 NormalizationName = Literal["mean", "last", "shift", "none"]
@@ -86,6 +87,24 @@ def _valid_freq(value: Any) -> Any:
     if value is None or isinstance(value, str):
         return value
     raise ValueError("must be a pandas alias, such as 'D', or a whole number")
+
+
+def _options_of(registry: Registry) -> BeforeValidator:
+    """Validate a table by the options of the kind it names, which may be registered later than this."""
+
+    def validate(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        kind = value.get("kind")
+        if not isinstance(kind, str) or kind not in registry.options:
+            raise ValueError(registry.unknown(kind))
+        return registry.options[kind].model_validate(value)
+
+    return BeforeValidator(validate)
+
+
+Scheduling = Annotated[SerializeAsAny[SchedulingOptions], _options_of(SCHEDULERS)]
+State = Annotated[SerializeAsAny[StateOptions], _options_of(STATE_CELLS)]
 
 
 class ReadOptions(RootOptions):

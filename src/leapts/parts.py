@@ -1,11 +1,10 @@
 """Options of the parts of a network: how series are mixed, leaps are scheduled, and the state is carried."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
+from pydantic import BaseModel, ConfigDict, Field
 
-from leapts.registration import SCHEDULERS, STATE_CELLS, Registry
+from leapts.registration import SCHEDULERS, STATE_CELLS
 
 Size = Annotated[int, Field(ge=1)]
 
@@ -106,22 +105,6 @@ class LongShortTermState(StateOptions):
     kind: Literal["lstm"] = "lstm"
 
 
-def _options_of(registry: Registry) -> BeforeValidator:
-    """Validate a table by the options of the kind it names, which may be registered later than this."""
-
-    def validate(value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        kind = value.get("kind")
-        if not isinstance(kind, str) or kind not in registry.options:
-            raise ValueError(registry.unknown(kind))
-        return registry.options[kind].model_validate(value)
-
-    return BeforeValidator(validate)
-
-
 Mixing = Annotated[MlpMixing | PooledMixing | NoMixing, Field(discriminator="kind")]
 SCHEDULERS.declare(HierarchicalScheduling, FlatScheduling, MonteCarloScheduling, FixedStepScheduling, NoScheduling)
 STATE_CELLS.declare(ControlledState, RecurrentState, LongShortTermState)
-Scheduling = Annotated[SerializeAsAny[SchedulingOptions], _options_of(SCHEDULERS)]
-State = Annotated[SerializeAsAny[StateOptions], _options_of(STATE_CELLS)]
