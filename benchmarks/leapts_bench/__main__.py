@@ -26,7 +26,6 @@ from leapts.errors import LeapTSError
 from leapts_bench import execution, recipes, results
 from leapts_bench.baselines import BASELINES, is_available
 from leapts_bench.cluster import work_on_cluster
-from leapts_bench.gift import running
 from leapts_bench.local_search import final_selection, local_search
 from leapts_bench.runs import BaselineDesign, Job, PublishedRun, Run, parse_run
 from leapts_bench.search import LOG, search
@@ -132,7 +131,7 @@ def _run(options: argparse.Namespace) -> int:
     runs = [run for run in wanted if run.dataset not in missing and run.model_name not in elsewhere]
     target = options.results / f"{options.suite}.jsonl"
     if published := [run for run in execution.pending(runs, target) if isinstance(run, PublishedRun)]:
-        hours = sum(running.estimated_seconds(run) for run in published) / 3600
+        hours = sum(execution.harness_of(run).estimated_seconds(run) for run in published) / 3600
         _tell(f"estimate: {hours:.1f} hours of one core for {len(published)} runs")
     if options.engine == "ray":
         failed = work_on_cluster(runs, target, address=options.address, tell=_tell)
@@ -159,7 +158,8 @@ def _serve(options: argparse.Namespace) -> None:
 def _package_needed(run: Job) -> str | None:
     """Package that a run needs and that is not installed."""
     if isinstance(run, PublishedRun):
-        return running.package_needed(run.model)
+        needed: str | None = execution.harness_of(run).package_needed(run.model)
+        return needed
     assert isinstance(run, Run), "a run of unknown kind"
     is_missing = isinstance(run.model, BaselineDesign) and run.model.name in BASELINES
     return "leapts[neural]" if is_missing and not is_available(run.model_name) else None
@@ -168,7 +168,7 @@ def _package_needed(run: Job) -> str | None:
 def _is_here(run: Job) -> bool:
     """Whether the data of a run are in the data folder."""
     if isinstance(run, PublishedRun):
-        return all((data_folder() / file).exists() for file in running.files_of(run))
+        return all((data_folder() / file).exists() for file in execution.harness_of(run).files_of(run))
     dataset = find(run.dataset)
     return dataset.kind != "files" or stored_file(dataset, data_folder(), dataset.parts[0]) is not None
 

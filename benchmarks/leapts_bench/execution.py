@@ -12,13 +12,15 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 from leapts.data.splits import Split
 from leapts.datasets.catalogue import find
 from leapts_bench import results
 from leapts_bench.analysis import analysed
+from leapts_bench.everyday import running as everyday
 from leapts_bench.fitting import fit, refit
-from leapts_bench.gift.running import forecast_and_score
+from leapts_bench.gift import running as published
 from leapts_bench.m4 import Earlier, M4Benchmark, prepare_m4
 from leapts_bench.protocol import Benchmark, prepare
 from leapts_bench.runs import AnalysisRun, Job, PublishedRun, Run
@@ -100,8 +102,14 @@ def opened(run: Run, cut: Cut | None = None) -> Benchmark | M4Benchmark:
 
 def execute_published(run: PublishedRun) -> results.Line:
     """Forecast and score a task of a published benchmark."""
-    before = _peak()
-    return {**description(run), **forecast_and_score(run), "memory": {"imports": before, "peak": _peak()}}
+    before, described = _peak(), description(run)
+    scored = harness_of(run).forecast_and_score(run)
+    return {**described, **scored, "memory": {"imports": before, "peak": _peak()}}
+
+
+def harness_of(run: PublishedRun) -> ModuleType:
+    """Module that does a run, knows its files and packages, and estimates its time."""
+    return everyday if run.benchmark == "defaults" else published
 
 
 def description(run: Job) -> results.Line:

@@ -21,7 +21,7 @@ from leapts_bench.runs import Run, parse_run
 Line = dict[str, Any]
 
 _CODE = Path(__file__).parents[2]
-_PACKAGES = ("torch", "numpy", "neuralforecast", "flaircast")
+_PACKAGES = ("torch", "numpy", "neuralforecast", "flaircast", "statsforecast")
 
 
 def append(path: Path, line: Line) -> None:

@@ -187,7 +187,7 @@ class AnalysisRun(Run):
 class PublishedRun(Job):
     """A forecaster on one task of a published benchmark, with nothing chosen for that task."""
 
-    benchmark: Literal["gift", "covariates"]
+    benchmark: Literal["gift", "covariates", "defaults"]
     model: str
     version: str = Field(description="of the forecaster; raised when its defaults change, so that it runs again")
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from leapts.datasets.catalogue import find
 from leapts_bench.baselines import CHEAP, COSTLY, baseline_run
+from leapts_bench.everyday import running as everyday
 from leapts_bench.gift import running
 from leapts_bench.recipes import Recipe, recipe
 from leapts_bench.runs import AnalysisRun, Job, Learning, NaiveDesign, Run
@@ -285,4 +286,5 @@ SUITES: dict[str, Callable[[], Iterator[Entry]]] = {
     "analysis": _analysis,
     "gift": lambda: _published("gift"),
     "covariates": lambda: _published("covariates"),
+    "defaults": lambda: (Entry(run.model, run) for run in everyday.runs()),
 }
