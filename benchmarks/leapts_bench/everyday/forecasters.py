@@ -12,9 +12,9 @@ from leapts import LeapTS
 from leapts.data.frequency import seasonal_period
 from leapts.data.panel import Panel
 from leapts.forecasting.baselines import Baseline
-from leapts.forecasting.calibration import Calibration
 from leapts.forecasting.forecast import Forecast, Samples
 from leapts.forecasting.held_out import held_out_part
+from leapts.forecasting.intervals import Calibration
 from leapts.forecasting.predictor import Predictor
 from leapts.integrations.quantiles import required_options
 from leapts_bench.gift.series import LEVELS, Floats, Quantiles, Task
