@@ -16,6 +16,7 @@ PAGES = Path(__file__).parents[1] / "docs" / "how-to"
 NEEDS = {"hyperparameter-tuning": "optuna", "hugging-face-hub": "huggingface_hub", "experiment-tracking": "tensorboard"}
 WRITES = {
     "backtesting": [],
+    "check-a-model": [],
     "prediction-intervals": [],
     "unseen-series": [],
     "zero-shot": [],
@@ -47,7 +48,14 @@ def test_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert written == WRITES[page]
 
 
-COMMANDS = ["hyperparameter-tuning", "onnx-export", "knowledge-distillation", "backtesting", "prediction-intervals"]
+COMMANDS = [
+    "check-a-model",
+    "hyperparameter-tuning",
+    "onnx-export",
+    "knowledge-distillation",
+    "backtesting",
+    "prediction-intervals",
+]
 
 
 @pytest.mark.parametrize("page", COMMANDS)

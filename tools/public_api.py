@@ -98,13 +98,15 @@ def _commands(command: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str,
 
 def json_outputs(folder: Path) -> dict[str, list[str]]:
     """Fields of every command's `--json`, from running it on the bundled weather; leaves a model in the folder."""
-    data, model = folder / "weather.csv", folder / "model"
+    data, older, model = folder / "weather.csv", folder / "older.csv", folder / "model"
     data.write_bytes((resources.files("leapts.datasets") / "bundled" / "seattle_weather.csv").read_bytes())
-    short = [str(data), "--horizon", "3", "--input-size", "6", "--max-steps", "2"]
+    older.write_bytes(b"".join(data.read_bytes().splitlines(keepends=True)[:-30]))
+    short = [str(older), "--horizon", "3", "--input-size", "6", "--max-steps", "2"]
     runs = {
         "fit": ["fit", *short, "--out", str(model)],
         "predict": ["predict", str(model)],
         "backtest": ["backtest", *short, "--windows", "1"],
+        "evaluate": ["evaluate", str(model), str(data)],
         "report": ["report", str(model), str(data), "-o", str(folder / "report.html")],
         "analyse": ["analyse", str(model), str(data)],
         "export": ["export", str(model), "--format", "pt2", "--out", str(folder / "model.pt2")],

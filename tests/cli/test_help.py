@@ -11,6 +11,7 @@ COMMANDS = [
     ["fit"],
     ["predict"],
     ["backtest"],
+    ["evaluate"],
     ["tune"],
     ["export"],
     ["report"],

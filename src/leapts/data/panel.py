@@ -146,9 +146,16 @@ class Panel:
                 hint = f"did you mean {quoted(near)}?" if near else f"there are {listed(self.series)}"
                 raise DataError(f"there is no series {quoted(name)}; {hint}")
         chosen = torch.tensor([index_of[name] for name in series], dtype=torch.int64)
-        some = self._gathered(self.offsets[chosen], self.lengths[chosen])
-        start_offsets = None if self.start_offsets is None else self.start_offsets[chosen.numpy()]
-        return replace(some, series=tuple(series), first=self.first[chosen.numpy()], start_offsets=start_offsets)
+        return self.cut(chosen, torch.zeros_like(chosen), self.lengths[chosen])
+
+    def cut(
+        self, series: Int64[Tensor, " pieces"], begin: Int64[Tensor, " pieces"], lengths: Int64[Tensor, " pieces"]
+    ) -> "Panel":
+        """Cut pieces out of series, each a series of its own under the name of the one it is from."""
+        some, chosen = self._gathered(self.offsets[series] + begin, lengths), series.numpy()
+        steps = begin.numpy() if self.start_offsets is None else begin.numpy() + self.start_offsets[chosen]
+        names = tuple(self.series[place] for place in chosen.tolist())
+        return replace(some, series=names, first=self.first[chosen], start_offsets=steps if steps.any() else None)
 
     def in_frames_of(self, kind: FrameKind) -> "Panel":
         """Change the library of the frames that forecasts are returned in."""

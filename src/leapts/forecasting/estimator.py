@@ -11,10 +11,11 @@ from leapts.errors import ConfigError, ModelFileError, NotFittedError
 from leapts.forecasting.auto_config import AutoConfig
 from leapts.forecasting.cross_validation import Backtest, interval_scores
 from leapts.forecasting.fit import fit, update
+from leapts.forecasting.fitted_model import FittedModel
 from leapts.forecasting.forecast import Samples
 from leapts.forecasting.held_out import calibration_of
 from leapts.forecasting.intervals import Level, as_list
-from leapts.forecasting.params import Params, suggest_names, whole_number
+from leapts.forecasting.params import suggest_names, whole_number
 from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.progress import progress_bar
 from leapts.forecasting.trace_frame import Trace
@@ -28,7 +29,7 @@ Levels = Sequence[Level] | None
 OnFit = Callable[["LeapTS"], None] | None
 
 
-class LeapTS(Params):
+class LeapTS(FittedModel):
     """Forecasts many time series many steps ahead, and records how each forecast was made.
 
     Only `h` is required. Options that are left out are chosen from the data; `auto_config_` lists them with reasons.
@@ -342,9 +343,6 @@ class LeapTS(Params):
     def _repr_html_(self) -> str:
         table = self._predictor.auto_config._repr_html_() if hasattr(self, "_predictor") else ""
         return f"<p><code>{escape(repr(self))}</code></p>{table}"
-
-    def _keep(self, predictor: Predictor) -> None:
-        self._predictor = predictor
 
     def _train(self, panel: Panel, **options: Any) -> Predictor:
         return fit(panel, self.fit_config(), **options)

@@ -1,0 +1,72 @@
+"""What a fitted model does with newer data, beside forecasting it: check itself."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from jaxtyping import Int64
+from torch import Tensor
+
+from leapts.data.panel import Panel
+from leapts.forecasting.intervals import Level, as_list
+from leapts.forecasting.model_check import ModelCheck, check_model
+from leapts.forecasting.params import Params, suggest_names, whole_number
+from leapts.forecasting.predictor import Predictor
+from leapts.forecasting.rolling import steps_known
+
+
+class FittedModel(Params):
+    """Judges a fitted predictor by newer data."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def predictor_(self) -> Predictor: ...
+
+    @suggest_names
+    def evaluate(
+        self,
+        df: Any,
+        n_windows: int | None = None,
+        *,
+        step_size: int | None = None,
+        level: Sequence[Level] = (80, 95),
+    ) -> ModelCheck:
+        """Forecast newer data as if unknown, and judge whether the model is still good.
+
+        Args:
+            df: The data after the fit, together with their history.
+            n_windows: Windows of each series, counted back from the end; by default all after the data of the fit.
+            step_size: Steps between cutoffs; by default `h`, so that windows do not overlap.
+            level: Prediction intervals to check, in percent.
+
+        Returns:
+            Errors beside those of the seasonal naive forecast, coverage, drift since the fit, and the verdict:
+            `still good`, `recalibrate` or `fit again`.
+        """
+        panel = self._newer(df)
+        predictor = self._predictor_of(panel)
+        return check_model(
+            predictor,
+            panel,
+            self._steps_known(panel),
+            n_windows=None if n_windows is None else whole_number("n_windows", n_windows),
+            step=predictor.config.h if step_size is None else whole_number("step_size", step_size),
+            levels=as_list("level", level) or [],
+            alias=self.alias,
+        )
+
+    def _newer(self, df: Any) -> Panel:
+        """Read data that the model may be checked on."""
+        panel = self._input(df, self.predictor_.tail.freq)
+        self.predictor_.require_frequency(panel)
+        return self.predictor_.require_usable(panel)
+
+    def _predictor_of(self, panel: Panel) -> Predictor:  # noqa: ARG002 - a pretrained model makes one for the data
+        return self.predictor_
+
+    def _steps_known(self, panel: Panel) -> Int64[Tensor, " series"]:
+        """Count the values of each series that the model may have seen in its fit."""
+        return steps_known(self.predictor_, panel)
+
+    def _keep(self, predictor: Predictor) -> None:
+        self._predictor = predictor
