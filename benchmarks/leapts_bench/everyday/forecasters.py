@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import torch
 from jaxtyping import Float64
-from leapts.forecasting.calibration import Calibration
 
 from leapts import LeapTS
 from leapts.data.frequency import seasonal_period
