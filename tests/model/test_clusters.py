@@ -4,7 +4,8 @@ import pytest
 import torch
 from sklearn.cluster import KMeans
 
-from leapts.model import cluster_series, cluster_variates
+from leapts import model
+from leapts.model import cluster_series
 
 
 def _waves(groups: int, each: int) -> torch.Tensor:
@@ -54,5 +55,5 @@ def test_with_as_many_clusters_as_series_each_has_one() -> None:
 def test_the_old_name_warns_and_finds_the_same_clusters() -> None:
     series = _waves(3, 6)
     with pytest.warns(DeprecationWarning, match="cluster_series"):
-        old = cluster_variates(series, 3, torch.Generator().manual_seed(0))
+        old = model.cluster_variates(series, 3, torch.Generator().manual_seed(0))
     assert torch.equal(old, cluster_series(series, 3, torch.Generator().manual_seed(0)))

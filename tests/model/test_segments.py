@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import leapts.model.rollout as segments
+from leapts.model.inference import GroupedLinear, Mlp
 from leapts.model.rollout import SegmentHeads, mask_table, soft_segment_mask
 
 HORIZON = 12
@@ -70,7 +71,7 @@ def test_the_chosen_segment_is_the_blend_with_all_weight_on_the_choice(
     scales: int, min_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(segments, "_MIN_ROWS_TO_SORT", min_rows)
-    heads = SegmentHeads(hidden=4, outputs=6, scales=scales, layers=2)
+    heads = SegmentHeads(Mlp(4, 4, layers=2), GroupedLinear(scales, 4, 6))
     hidden = torch.randn(40, 4)
     for scale in (torch.arange(40) % scales, torch.zeros(40, dtype=torch.int64)):
         weights = torch.nn.functional.one_hot(scale, scales).float()

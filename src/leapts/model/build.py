@@ -13,6 +13,7 @@ from leapts.errors import ConfigError
 from leapts.messages import quoted
 from leapts.model import schedulers
 from leapts.model.encoder import Encoder, LinearPath, LookbackPooling, MlpMixer, PooledMixer, SeriesEmbedding
+from leapts.model.inference import GroupedLinear, Mlp
 from leapts.model.network import CoarseOnly, GatedFusion, LeapTSModel, WindowShape
 from leapts.model.normalization import (
     PlainOutputs,
@@ -118,7 +119,7 @@ def _fusion(config: ModelConfig, outputs_per_step: int) -> GatedFusion | CoarseO
         Rollout(
             hidden=hidden,
             scheduler=scheduler,
-            heads=SegmentHeads(hidden=hidden, outputs=outputs, scales=scales, layers=config.head_layers),
+            heads=SegmentHeads(Mlp(hidden, hidden, layers=config.head_layers), GroupedLinear(scales, hidden, outputs)),
             control=ControlSignal(
                 horizon=config.h,
                 outputs=outputs,

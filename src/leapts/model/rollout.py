@@ -62,25 +62,13 @@ def mask_table(
     return MaskTable(*(table.repeat_interleave(outputs_per_step, 1) for table in tables))
 
 
-class Heads(nn.Module):
-    """Proposes the outputs of a leap over the whole horizon."""
-
-    def blend(self, hidden: Float[Tensor, "rows hidden"], weights: Float[Tensor, "rows scales"]) -> Segment:
-        """Compute the weighted sum of the proposals of all scales."""
-        raise NotImplementedError
-
-    def chosen(self, hidden: Float[Tensor, "rows hidden"], scale: Int[Tensor, " rows"]) -> Segment:
-        """Compute the proposal of the chosen scale of each row."""
-        raise NotImplementedError
-
-
-class SegmentHeads(Heads):
+class SegmentHeads(nn.Module):
     """One linear head per scale on shared hidden layers; each proposes outputs for the whole horizon."""
 
-    def __init__(self, *, hidden: int, outputs: int, scales: int, layers: int) -> None:
+    def __init__(self, trunk: Mlp, heads: GroupedLinear) -> None:
         super().__init__()
-        self.trunk = Mlp(hidden, hidden, layers=layers)
-        self.heads = GroupedLinear(scales, hidden, outputs)
+        self.trunk = trunk
+        self.heads = heads
 
     def blend(self, hidden: Float[Tensor, "rows hidden"], weights: Float[Tensor, "rows scales"]) -> Segment:
         """Compute the weighted sum of all heads, which a straight-through choice of scale needs."""
@@ -113,7 +101,7 @@ class Rollout(nn.Module):
         *,
         hidden: int,
         scheduler: Scheduler,
-        heads: Heads,
+        heads: SegmentHeads,
         control: ControlSignal,
         cell: StateCell,
         sharpness: float,

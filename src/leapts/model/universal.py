@@ -27,7 +27,7 @@ from leapts.model.context import (
 from leapts.model.inference import GroupedLinear, Mlp, hardswish
 from leapts.model.network import Forecast, GatedFusion, Record, RunOptions
 from leapts.model.normalization import QuantileOutputs, Units
-from leapts.model.rollout import Heads, Rollout
+from leapts.model.rollout import Rollout, SegmentHeads
 from leapts.model.schedulers import HierarchicalController, ScaleGrid
 from leapts.model.state_cells import Control, ControlledCell, ControlSignal, FactoredField
 
@@ -79,19 +79,16 @@ class StepBasis(NamedTuple):
         return torch.cat([median, spread], 1).transpose(1, 2).flatten(1)
 
 
-class CoefficientHeads(Heads):
+class CoefficientHeads(SegmentHeads):
     """One linear head per scale, whose coefficients become a segment by the basis of the windows."""
 
     def __init__(self, trunk: Mlp, heads: GroupedLinear, basis: StepBasis) -> None:
-        super().__init__()
-        self.trunk = trunk
-        self.heads = heads
+        super().__init__(trunk, heads)
         self.basis = basis
 
     def blend(self, hidden: Float[Tensor, "rows hidden"], weights: Float[Tensor, "rows scales"]) -> Written:
         """Compute the segment of the weighted sum of all heads."""
-        coefficients = (self.heads.every(self.trunk(hidden)) * weights.unsqueeze(2)).sum(1)
-        mixture, rest = coefficients.split([SIMPLE_FORECASTS, 2 * STEP_FEATURES], 1)
+        mixture, rest = super().blend(hidden, weights).split([SIMPLE_FORECASTS, 2 * STEP_FEATURES], 1)
         # A leap moves weight between simple forecasts: its weights add up to zero.
         return self.basis.expand(mixture - mixture.mean(1, keepdim=True), rest)
 
