@@ -154,7 +154,7 @@ def _wide(table: Table, options: ReadOptions) -> Columns:
         values[index] = number_column(table, name)
         if name.casefold() == "index" and len(table) > 1 and np.array_equal(values[index], _counted(values[index])):
             raise table.error(name, "holds row numbers, not a series; drop it")
-    codes = np.zeros(len(table), dtype=np.int32)
+    codes = np.zeros(values.shape[1], dtype=np.int32)
     return Columns(names, codes, _time(table, options, time_col), values, time_col, is_wide=True)
 
 

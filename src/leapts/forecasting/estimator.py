@@ -101,14 +101,8 @@ class LeapTS(FittedModel):
             raise ConfigError("resume=True needs checkpoint_dir: the folder of the interrupted fit")
         panel = self._input(df)
         with progress_bar(progress) as shown:
-            self._predictor = self._train(
-                panel,
-                progress=shown,
-                checkpoint_dir=checkpoint_dir,
-                resume=resume,
-                on_failure=self._keep,
-                workers=workers,
-            )
+            place = {"checkpoint_dir": checkpoint_dir, "resume": resume}
+            self._predictor = self._train(panel, progress=shown, on_failure=self._keep, workers=workers, **place)
         return self
 
     @overload
@@ -160,12 +154,15 @@ class LeapTS(FittedModel):
         Returns:
             A frame of the same kind as the input, with a row for each series and step; with the trace, both.
         """
-        predictor, levels, shares = self.predictor_, as_list("level", level), as_list("quantiles", quantiles)
+        predictor = self.predictor_
         panel = predictor.tail if df is None else self._input(df, predictor.tail.freq)
-        samples = Samples(whole_number("n_samples", n_samples), whole_number("random_seed", random_seed))
-        needed, windows = bool(levels or shares or samples.number), predictor.windows(panel)
+        samples = None
+        if n_samples:
+            samples = Samples(whole_number("n_samples", n_samples), whole_number("random_seed", random_seed))
+        needed = level is not None or quantiles is not None or samples is not None
+        windows = predictor.windows(panel)
         forecast = predictor.predict(windows, "leaps" if return_trace else "nothing", quantiles=needed)
-        frame = forecast.to_frame(levels, shares, self.alias, samples)
+        frame = forecast.to_frame(level, quantiles, self.alias, samples)
         return (frame, forecast.to_trace()) if return_trace else frame
 
     @overload
@@ -225,7 +222,7 @@ class LeapTS(FittedModel):
             A frame with the columns of a forecast, the cutoff and the actual values; with the coverage, both, the
             latter as `{80: 0.79, 95: 0.94}`.
         """
-        config, levels = self.fit_config(), as_list("level", level) or []
+        config, levels = self.fit_config(), [] if level is None else as_list("level", level)
         step = config.h if step_size is None else whole_number("step_size", step_size)
         plan = Backtest(config, whole_number("n_windows", n_windows), step, levels, refit=refit)
         panel = self._input(df).without_lookahead()

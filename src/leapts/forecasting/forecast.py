@@ -11,10 +11,10 @@ from torch import Tensor
 from leapts.data.arrays import Floats, Name
 from leapts.data.frames import forecast_frame
 from leapts.data.panel import Panel
-from leapts.data.scaling import Support
+from leapts.data.scaling import Scaler, Support
 from leapts.data.windows import WindowBatch
 from leapts.errors import ConfigError
-from leapts.forecasting.intervals import Calibration, Level, quantile_at, requested_bounds
+from leapts.forecasting.intervals import Calibration, Level, requested_bounds, values_of
 from leapts.forecasting.samples import Scores, draw_paths
 from leapts.forecasting.trace_frame import Trace, trace_frame
 from leapts.model import ScheduleTrace
@@ -26,13 +26,12 @@ class ForecastWindows:
 
     panel: Panel  # series, in the order of the rows
     batch: WindowBatch  # scaled look-backs; without targets
-    center: Float64[Tensor, " rows"]  # value that was subtracted from each row
-    scale: Float64[Tensor, " rows"]  # standard deviation that each row was divided by
+    scaler: Scaler  # value that was subtracted from each row, and standard deviation it was divided by
     groups: Int64[Tensor, " rows"]  # group of each row in the calibration
     support: Support  # values that can occur in each row
 
     def __len__(self) -> int:
-        return len(self.center)
+        return len(self.groups)
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,8 @@ class Forecast:
         columns = {alias: self.values}
         if bounds := requested_bounds(level, quantiles, alias):
             known, levels = self.calibrated()
-            columns |= {one.column: self.support.clip(quantile_at(known, levels, one.quantile)) for one in bounds}
+            found = self.support.clip(values_of(bounds, known, levels))
+            columns |= {one.column: values for one, values in zip(bounds, found.unbind(2), strict=True)}
         if samples is not None and samples.number:
             paths = self.sample_paths(samples).unbind(2)
             columns |= {f"{alias}-sample-{number}": path for number, path in enumerate(paths, 1)}

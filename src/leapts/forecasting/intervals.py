@@ -101,14 +101,12 @@ def requested_bounds(
     if level is not None and quantiles is not None:
         raise ConfigError("give level or quantiles, not both")
     if quantiles is not None:
-        return quantile_bounds(quantiles, model)
-    return interval_bounds(level or (), model)
+        return quantile_bounds(as_list("quantiles", quantiles), model)
+    return interval_bounds([] if level is None else as_list("level", level), model)
 
 
-def as_list(name: str, values: Any) -> list[Level] | None:
+def as_list(name: str, values: Any) -> list[Level]:
     """Convert levels or quantiles, such as a numpy array, to a list of Python's numbers."""
-    if values is None:
-        return None
     if isinstance(values, Real):
         raise ConfigError(f"{name}={values} is a single number; give a list: {name}=[{values}]")
     # By way of its text, a number of single precision is the one that was written: 0.1, not 0.10000000149011612.
@@ -253,6 +251,13 @@ def quantile_at(
     low, high, score = (NormalDist().inv_cdf(level) for level in (levels[right - 1], levels[right], wanted))
     below, above = quantiles[..., right - 1], quantiles[..., right]
     return below + (above - below) * ((score - low) / (high - low))
+
+
+def values_of(
+    bounds: Sequence[Bound], quantiles: Float[Tensor, "*rows quantiles"], levels: Sequence[float]
+) -> Float[Tensor, "*rows bounds"]:
+    """Compute the values of bounds from the quantiles of a forecast."""
+    return torch.stack([quantile_at(quantiles, levels, one.quantile) for one in bounds], -1)
 
 
 def normal_scores_of(levels: Sequence[float]) -> Float64[Tensor, " quantiles"]:

@@ -99,22 +99,19 @@ class Predictor:
         # A multivariate model needs aligned look-backs; earlier history may differ.
         panel = self.require_usable(panel.tail(steps) if self.is_multivariate else panel)
         scaler, groups = self.scaling(panel)
-        tail = panel.tail(steps)
+        tail = panel if self.is_multivariate else panel.tail(steps)
         if self.config.normalization != "none":
             # The network removes the level of a window; a level far from the fitted mean would cost precision.
             scaler = scaler.from_last_values(tail)
         values = _scaled(scaler, tail)
         if len(values) == len(panel) * steps:
-            history = values.view((1, len(panel), steps) if self.is_multivariate else (len(panel), 1, steps))
+            history = values.view((1, -1, steps) if self.is_multivariate else (-1, 1, steps))
             batch = WindowBatch(history, history[..., :0])
         else:
             min_history = steps if self.config.mask else None
             short = Windows(values, tail.offsets, steps, 0, pad_short=True, min_history=min_history)
             batch = short.gather(torch.arange(len(panel)))
-        support = self.support_of(tail)
-        return ForecastWindows(
-            panel=panel, batch=batch, center=scaler.mean, scale=scaler.std, groups=groups, support=support
-        )
+        return ForecastWindows(panel=panel, batch=batch, scaler=scaler, groups=groups, support=self.support_of(tail))
 
     def predict(self, windows: ForecastWindows, record: Record = "nothing", *, quantiles: bool = True) -> Forecast:
         """Forecast the horizon after each window.
@@ -146,15 +143,15 @@ class Predictor:
             values = found.values[rows]
             if not bool(values.isfinite().all()):
                 raise _not_finite(values, request.panel)
-            units, clip = Scaler(request.center, request.scale), request.support.clip
-            by_level = units.inverse(values).unflatten(1, (self.config.h, -1))
+            clip, inverse = request.support.clip, request.scaler.inverse
+            by_level = inverse(values).unflatten(1, (self.config.h, -1))
             forecasts.append(
                 Forecast(
                     panel=request.panel,
                     values=clip(by_level @ weights),
                     quantiles=by_level,
-                    coarse=None if found.coarse is None else clip(units.inverse(found.coarse[rows])),
-                    scale=request.scale,
+                    coarse=None if found.coarse is None else clip(inverse(found.coarse[rows])),
+                    scale=request.scaler.std,
                     groups=request.groups,
                     support=request.support,
                     trace=None if found.trace is None else found.trace.arranged(itemgetter(rows)),
@@ -221,10 +218,9 @@ class Predictor:
         They come from the fit. A fitted series that has left its limits since has none, and an unseen series has limits
         only if all fitted series have.
         """
-        places = self.places_of(panel.series)
-        if self.support.is_real:
-            return self.support.select(places)
-        own = self.support
+        if self.has_series_of(panel):
+            return self.support.widened(panel)
+        own, places = self.support, self.places_of(panel.series)
         shared = Support(own.lower.min()[None], own.upper.max()[None], own.whole.all()[None])
         return Support.joined([own, shared]).select(torch.where(places < 0, len(own.lower), places)).widened(panel)
 
@@ -238,7 +234,7 @@ class Predictor:
         """Weights of the quantiles in the point forecast: the median alone, or all for the mean."""
         levels = torch.tensor(self.levels, dtype=torch.float64)
         if self.config.point == "median":
-            return (torch.arange(len(levels)) == self.model.median).double()
+            return (levels == 0.5).double()
         middles = (levels[1:] + levels[:-1]) / 2  # each quantile stands for the levels that are closest to it
         return torch.cat([levels.new_zeros(1), middles, levels.new_ones(1)]).diff()
 
@@ -298,8 +294,8 @@ class Predictor:
             require_length(panel, steps, f"a forecast from a look-back of {steps}", "give a longer history")
         if not self.is_multivariate:
             return panel
-        self._require_own_series(panel.series)
         if not self.has_series_of(panel):
+            self._require_own_series(panel.series)
             panel = panel.select([panel.series[place] for place in self.places_of(panel.series).argsort().tolist()])
         panel.matrix()  # refuses series that are not aligned
         return panel

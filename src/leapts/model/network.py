@@ -191,12 +191,14 @@ class LeapTSModel(nn.Module):
             return self.layout.unsort(rows.unflatten(0, (n_series, batch))).transpose(0, 1)
 
         outputs, written = self.outputs, fused.values
+        known = self.layout.sort(window.values[..., : self.shape.lookback]).flatten(0, 1)
         if self.linear is not None:
-            known = self.layout.sort(window.values[..., : self.shape.lookback]).flatten(0, 1)
-            coarse, written = self.linear(coarse, known), self.linear(written, known)
+            written = self.linear(written, known)
         values = by_window(outputs(written, features, units) if options.quantiles else outputs.point(written, units))
         if options.record == "nothing":
             return Forecast(values, None, None)
+        if self.linear is not None:
+            coarse = self.linear(coarse, known)
         trace = None if fused.trace is None else fused.trace.arranged(by_window)
         return Forecast(values, by_window(outputs.point(coarse, units)), trace)
 

@@ -120,7 +120,7 @@ class ServedModel:
     def respond(self, checked: CheckedRequest, forecast: Forecast) -> ForecastOut:
         """Give each series its forecast, intervals, timestamps and leaps."""
         asked = checked.request
-        samples = Samples(asked.samples, asked.random_seed)
+        samples = Samples(asked.samples, asked.random_seed) if asked.samples else None
         found = forecast.columns(asked.level, asked.quantiles, self.estimator.alias, samples)
         columns = {name: values.tolist() for name, values in found.items()}
         leaps = None if forecast.trace is None else leaps_of(forecast.trace)
