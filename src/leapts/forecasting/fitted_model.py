@@ -20,7 +20,7 @@ class FittedModel(Params):
     if TYPE_CHECKING:
 
         @property
-        def predictor_(self) -> Predictor: ...
+        def predictor_(self) -> Predictor: ...  # noqa: D102 - described by LeapTS
 
     @suggest_names
     def evaluate(
