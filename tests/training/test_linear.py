@@ -5,13 +5,17 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leapts.config import QUANTILES, ModelConfig
 from leapts.data.windows import Windows
 from leapts.model import LeapTSModel
 from leapts.model.build import build_model
+from leapts.training import linear
 from leapts.training.linear import NETWORK, combine_with_simple, simple_forecasts, start_linear_path
 from leapts.training.loop import mean_absolute_error
+from tests.forecasting.frames import UNIVARIATE, make_forecaster, make_frame
 
 SEASON, LOOKBACK, HORIZON = 6, 18, 4
 
@@ -72,6 +76,42 @@ def test_a_combination_is_what_the_network_forecasts_and_close_to_the_best_simpl
     best = min(error for name, error in found.errors.items() if name != NETWORK)
     assert found.error <= 1.05 * best
     assert mean_absolute_error(model, windows) == pytest.approx(found.error, rel=1e-4)
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 1000))
+def test_ridge_regression_solves_its_normal_equations(rows: int, lookback: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    inputs, targets, prior = (
+        torch.randn(shape, generator=generator, dtype=torch.float64)
+        for shape in ((rows, lookback), (rows, 2), (2, lookback))
+    )
+    rest = targets - inputs @ prior.T
+    size = rest.abs().mean(1, keepdim=True)
+    weight = 1 / size.clamp(min=float(size.median()) + 1e-9)
+    gram = inputs.T @ (weight * inputs)
+    unit = float(gram.diagonal().mean()) + 1e-12
+    for penalty, found in zip(linear._PENALTIES, linear._ridge(linear._Rows(inputs, targets), prior), strict=True):
+        if penalty == torch.inf:
+            assert torch.equal(found, prior)
+            continue
+        left = gram + penalty * unit * torch.eye(lookback, dtype=torch.float64)
+        torch.testing.assert_close(left @ (found - prior).T, inputs.T @ (weight * rest), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("lookback", [1_500, 5_000])
+def test_a_look_back_beyond_the_data_costs_no_decomposition_of_its_size(
+    lookback: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    decompose = torch.linalg.eigh
+
+    def counted(matrix: torch.Tensor) -> Any:
+        sizes.append(len(matrix))
+        return decompose(matrix)
+
+    monkeypatch.setattr(torch.linalg, "eigh", counted)
+    make_forecaster(**{**UNIVARIATE, "input_size": lookback}).fit(make_frame())
+    assert 0 < max(sizes) <= linear._MAX_EIGENVALUES
 
 
 def test_a_good_network_stays_alone() -> None:

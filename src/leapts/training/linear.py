@@ -17,6 +17,7 @@ from leapts.training.loop import WindowSource
 NETWORK = "network"
 _MAX_ROWS = 20_000
 _MAX_PRODUCTS = 5_000_000_000  # rows x look-back x horizon
+_MAX_EIGENVALUES = 1_024  # of a ridge regression, whose time grows with their cube
 _FOLDS = 4
 _TRIED_STARTS = 3
 _PENALTIES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, torch.inf)  # relative to the mean variance of a step of the look-back
@@ -183,7 +184,9 @@ def _shares(members: Sequence[str]) -> dict[str, float]:
 
 def _batches(model: LeapTSModel, windows: WindowSource) -> Iterator[tuple[Tensor, Tensor]]:
     """Histories and targets of a sample of windows."""
-    max_rows = min(_MAX_ROWS, _MAX_PRODUCTS // (model.shape.lookback * model.shape.horizon) + 1)
+    lookback = model.shape.lookback
+    max_rows = min(_MAX_ROWS, _MAX_PRODUCTS // (lookback * model.shape.horizon) + 1)
+    max_rows = min(max_rows, _MAX_EIGENVALUES) if lookback > _MAX_EIGENVALUES else max_rows
     variates = windows.gather(torch.zeros(1, dtype=torch.int64)).history.shape[1]
     step = max(1, -(-len(windows) * variates // max_rows))
     for index in torch.arange(0, len(windows), step).split(max(1, 4096 // variates)):
@@ -223,8 +226,11 @@ def _ridge(rows: _Rows, prior: Weights) -> Iterator[Weights]:
     size = rest.abs().mean(1, keepdim=True)
     weight = size.clamp(min=float(size.median()) + 1e-9).rsqrt() if len(size) else size
     inputs, rest = rows.inputs * weight, rest * weight
-    values, vectors = torch.linalg.eigh(inputs.T @ inputs)
-    projected, unit = vectors.T @ (inputs.T @ rest), float(values.mean())
+    # Of products between steps and products between rows, the smaller matrix: the weights are the same.
+    by_row = len(inputs) < inputs.shape[1]
+    values, vectors = torch.linalg.eigh(inputs @ inputs.T if by_row else inputs.T @ inputs)
+    basis = inputs.T @ vectors if by_row else vectors
+    projected, unit = vectors.T @ (rest if by_row else inputs.T @ rest), float(values.sum()) / inputs.shape[1]
     for penalty in _PENALTIES:
         strength = values.clamp(min=0) + penalty * (unit + 1e-12)
-        yield prior + (vectors @ (projected / strength[:, None])).T
+        yield prior + (basis @ (projected / strength[:, None])).T
