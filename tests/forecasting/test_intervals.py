@@ -1,5 +1,7 @@
 import math
 import re
+from collections.abc import Callable
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leapts.errors import ConfigError
-from leapts.forecasting.intervals import Bound, interval_bounds, quantile_bounds, requested_bounds
+from leapts.forecasting.intervals import MAX_BOUNDS, Bound, interval_bounds, quantile_bounds, requested_bounds
 
 
 def column_names(levels: Any, model: str = "LeapTS") -> list[str]:
@@ -52,6 +54,41 @@ def test_every_quantile_has_the_level_of_its_mirror(quantile: float) -> None:
 def test_levels_lie_between_0_and_100(level: float) -> None:
     with pytest.raises(ConfigError, match="is not between 0 and 100"):
         column_names([level])
+
+
+@pytest.mark.parametrize("nearly", [99.99999999999999, 100 - 1e-10])
+def test_levels_that_round_to_100_are_refused(nearly: float) -> None:
+    with pytest.raises(ConfigError, match="is not between 0 and 100"):
+        interval_bounds([nearly])
+
+
+@given(st.floats(0, 1))
+def test_every_accepted_quantile_has_a_normal_score(quantile: float) -> None:
+    try:
+        (bound,) = quantile_bounds([quantile])
+    except ConfigError:
+        assert not 1e-11 <= quantile <= 1 - 1e-11
+    else:
+        assert math.isfinite(NormalDist().inv_cdf(bound.quantile))
+
+
+@given(st.floats(1, 100))
+def test_both_quantiles_of_every_accepted_level_have_normal_scores(level: float) -> None:
+    try:
+        bounds = interval_bounds([level])
+    except ConfigError:
+        assert level > 100 - 1e-8
+    else:
+        assert all(math.isfinite(NormalDist().inv_cdf(bound.quantile)) for bound in bounds)
+
+
+@pytest.mark.parametrize("bounds", [interval_bounds, quantile_bounds])
+def test_the_number_of_levels_has_a_limit(bounds: Callable[[list[float]], tuple[Bound, ...]]) -> None:
+    scale = 50 if bounds is interval_bounds else 1  # levels from 1.05 to 98.95, or quantiles
+    numbers = (scale * np.linspace(0.021, 1.979, MAX_BOUNDS) / (1 if scale > 1 else 2)).round(9).tolist()
+    assert len(bounds(numbers)) in (MAX_BOUNDS, 2 * MAX_BOUNDS)
+    with pytest.raises(ConfigError, match=r"1,001 \w+: ask for at most 1,000"):
+        bounds([*numbers, numbers[0]])
 
 
 @pytest.mark.parametrize(("share", "percent"), [(0.8, "80"), (0.95, "95"), (0.29, "29"), (0.995, "99.5")])

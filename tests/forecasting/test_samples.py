@@ -1,5 +1,6 @@
 """Sample paths: marginals of the quantiles, dependence of held-out windows, seeds."""
 
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
@@ -143,11 +144,19 @@ def test_selected_series_keep_their_paths(fitted: LeapTS) -> None:
 
 def test_a_whole_number_of_samples_is_drawn(fitted: LeapTS) -> None:
     assert fitted.predict(n_samples=np.int64(2)).shape[1] == 5  # type: ignore[call-overload]
-    for bad in (1.5, -1):
+    for bad in (1.5, -1, 100_001, 10**9, 10**30):
         with pytest.raises(ConfigError, match="n_samples"):
             fitted.predict(n_samples=bad)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="random_seed"):
         fitted.predict(n_samples=1, random_seed=-1)
+
+
+def test_paths_that_no_memory_holds_are_refused(fitted: LeapTS) -> None:
+    predictor = fitted.predictor_
+    forecast = predictor.predict(predictor.windows(predictor.tail))
+    wide = replace(forecast, values=torch.zeros(1).expand(1_000_000, H))
+    with pytest.raises(ConfigError, match=r"n_samples=100000: .*1,000,000 series.*fewer series"):
+        wide.sample_paths(Samples(100_000, 1))
 
 
 def test_point_forecasts_without_calibration_have_no_paths() -> None:

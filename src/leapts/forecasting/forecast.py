@@ -17,6 +17,7 @@ from leapts.errors import ConfigError
 from leapts.forecasting.intervals import Calibration, Level, requested_bounds, values_of
 from leapts.forecasting.samples import Scores, draw_paths
 from leapts.forecasting.trace_frame import Trace, trace_frame
+from leapts.messages import counted
 from leapts.model import ScheduleTrace
 
 
@@ -34,6 +35,10 @@ class ForecastWindows:
         return len(self.groups)
 
 
+MAX_SAMPLES = 100_000  # sample paths; each is a column of a frame
+MAX_SAMPLE_VALUES = 10**8  # of all sample paths of a forecast, 800 MB
+
+
 @dataclass(frozen=True)
 class Samples:
     """Sample paths to draw."""
@@ -42,8 +47,8 @@ class Samples:
     seed: int
 
     def __post_init__(self) -> None:
-        if self.number < 0:
-            raise ConfigError(f"n_samples={self.number}: must be at least 0")
+        if not 0 <= self.number <= MAX_SAMPLES:
+            raise ConfigError(f"n_samples={self.number}: must be from 0 to {MAX_SAMPLES:,}")
         if not 0 <= self.seed < 2**63:
             raise ConfigError(f"random_seed={self.seed}: must be at least 0 and below 2**63")
 
@@ -90,8 +95,13 @@ class Forecast:
         """Draw sample paths, whose steps depend on each other as on held-out windows.
 
         Raises:
-            ConfigError: When the model forecasts points and has no calibration.
+            ConfigError: When the model forecasts points and has no calibration, or the paths are too many to hold.
         """
+        if self.values.numel() * samples.number > MAX_SAMPLE_VALUES:
+            raise ConfigError(
+                f"n_samples={samples.number}: the paths of {counted(len(self.values), 'series')} have more than "
+                f"{MAX_SAMPLE_VALUES:,} values; ask for fewer, or forecast fewer series at a time"
+            )
         known, levels = self.calibrated()
         return self.support.clip(draw_paths(known, levels, self.scores, count=samples.number, seed=samples.seed))
 

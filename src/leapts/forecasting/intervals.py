@@ -9,6 +9,7 @@ Each step of the horizon has corrections of its own, and so has each series with
 windows in all, the steps share them. Recent windows count more.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +27,7 @@ from leapts.errors import ConfigError, DataError
 
 Level = int | float
 
+MAX_BOUNDS = 1_000  # levels or quantiles of one forecast
 _DIGITS = 11  # of a quantile
 WINDOWS_FOR_OWN_GROUP = 39  # fewer windows hold no 97.5 % quantile
 POINT_LEVELS = tuple(number / 200 for number in range(1, 200))  # of the quantiles around a point forecast
@@ -72,9 +74,10 @@ def quantile_bounds(quantiles: Sequence[float], model: str = "LeapTS") -> tuple[
     Raises:
         ConfigError: When a quantile is not between 0 and 1, or is given twice.
     """
+    _refuse_too_many("quantiles", quantiles)
     for quantile in quantiles:
-        if not _is_number(quantile) or not 0 < quantile < 1:
-            raise ConfigError(f"quantile {quantile!r} is not between 0 and 1")
+        if not _is_number(quantile) or not 0 < round(quantile, _DIGITS) < 1:
+            raise ConfigError(f"quantile {quantile!r} is not between 0 and 1; {_DIGITS} of its digits count")
     # Computed numbers have rounding errors: numpy.linspace(0.1, 0.9, 9)[2] is 0.30000000000000004.
     exact = [round(float(quantile), _DIGITS) for quantile in quantiles]
     _refuse_repeats("quantile", exact)
@@ -115,8 +118,9 @@ def as_list(name: str, values: Any) -> list[Level]:
 
 
 def _checked(levels: Sequence[Level]) -> list[Level]:
+    _refuse_too_many("levels", levels)
     for level in levels:
-        if not _is_number(level) or not 0 < level < 100:
+        if not _is_number(level) or not 0 < round(level, _DIGITS - 2) < 100:
             raise ConfigError(f"level {level!r} is not between 0 and 100; levels are percentages such as 80 or 99.5")
     plain = [_plain(level) for level in levels]
     _refuse_repeats("level", plain)
@@ -127,8 +131,13 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def _refuse_too_many(what: str, values: Sequence[Level]) -> None:
+    if len(values) > MAX_BOUNDS:
+        raise ConfigError(f"{len(values):,} {what}: ask for at most {MAX_BOUNDS:,}")
+
+
 def _refuse_repeats(what: str, values: Sequence[Level]) -> None:
-    repeated = [value for value in dict.fromkeys(values) if list(values).count(value) > 1]
+    repeated = [value for value, times in Counter(values).items() if times > 1]
     if repeated:
         raise ConfigError(f"{what} {_level_text(repeated[0])} is given twice; give each once")
 
