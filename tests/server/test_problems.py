@@ -113,6 +113,13 @@ BAD: dict[str, tuple[Change, int, list[str]]] = {
         413,
         ["sample paths have", "fewer samples"],
     ),
+    "too many values of levels": (
+        lambda asked: asked.update(level=[60, 70, 80, 90, 95]),
+        413,
+        ["forecasts and levels have", "the limit is 100", "fewer samples or levels"],
+    ),
+    "level that rounds to 100": (lambda asked: asked.update(level=[99.99999999999999]), 422, ["between 0 and 100"]),
+    "quantile that rounds to 0": (lambda asked: asked.update(quantiles=[5e-324]), 422, ["between 0 and 1"]),
     "negative seed": (lambda asked: asked.update(samples=1, random_seed=-1), 422, ["random_seed"]),
     "level of 100": (lambda asked: asked.update(level=[100]), 422, ["level[0]"]),
     "level twice": (lambda asked: asked.update(level=[80, 80.0]), 422, ["80", "twice"]),
@@ -133,7 +140,8 @@ BAD: dict[str, tuple[Change, int, list[str]]] = {
 @pytest.fixture(scope="module")
 def strict(registry: ModelRegistry) -> Any:
     with client_of(
-        registry, limits={"series": 20, "length": 500, "body": 100_000, "bodies": 100_000, "sampled": 10_000}
+        registry,
+        limits={"series": 20, "length": 500, "body": 100_000, "bodies": 100_000, "sampled": 10_000, "answered": 100},
     ) as client:
         yield client
 

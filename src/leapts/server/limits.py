@@ -15,6 +15,7 @@ class Limits:
     series: int = 2_000  # series in one request
     length: int = 100_000  # values in one series
     sampled: int = 200_000  # values of all sample paths in one response
+    answered: int = 2_000_000  # values of all forecasts, intervals and quantiles in one response
     concurrency: int = 128  # forecasts in progress or waiting; further requests get status 503
     tables: int = 4  # same for CSV forecasts and reports, which take longer
     # Seconds of work that may be queued before a request; more if one recent request alone took longer.

@@ -26,7 +26,7 @@ from leapts.model.schedulers import SCALE_NAMES
 from leapts.persistence.save import CONFIG, WEIGHTS
 from leapts.server.limits import Limits
 from leapts.server.problems import TOO_LARGE, Problem, from_message, too_large
-from leapts.server.schemas import ForecastIn, ForecastOut, LeapOut, ModelOut, SeriesOut
+from leapts.server.schemas import ForecastIn, ForecastOut, ForecastTableIn, LeapOut, ModelOut, SeriesOut
 from leapts.server.timestamps import future_texts
 
 Floats = npt.NDArray[np.float64]
@@ -94,7 +94,7 @@ class ServedModel:
         longest = max(map(len, values))
         if longest > limits.length:
             raise too_large(f"the request has a series of {longest:,} values", limits.length, "--max-length")
-        check_samples(request.samples * len(request.series) * self.predictor.config.h, limits)
+        check_size(request, len(request.series) * self.predictor.config.h, limits)
         try:
             self._check_levels(request.level, request.quantiles, request.samples)
             if request.trace and not isinstance(self.predictor.model.fusion, GatedFusion):
@@ -175,15 +175,18 @@ class ServedModel:
         return future_texts(last, self.predictor.tail, self.predictor.config.h)
 
 
-def check_samples(values: int, limits: Limits) -> None:
-    """Refuse a response with more values of sample paths than the limit.
+def check_size(asked: ForecastIn | ForecastTableIn, steps: int, limits: Limits) -> None:
+    """Refuse a request for `steps` forecasts whose response would have too many values.
 
     Raises:
         Problem: With the number.
     """
-    if values > limits.sampled:
-        detail = f"the sample paths have {values:,} values; the limit is {limits.sampled:,}"
-        raise Problem(TOO_LARGE, detail, "ask for fewer samples, or send fewer series at a time")
+    columns = 1 + 2 * len(asked.level or ()) + len(asked.quantiles or ())
+    values = {"sample paths": (asked.samples, limits.sampled), "forecasts and levels": (columns, limits.answered)}
+    for what, (number, limit) in values.items():
+        if steps * number > limit:
+            detail = f"the {what} have {steps * number:,} values; the limit is {limit:,}"
+            raise Problem(TOO_LARGE, detail, "ask for fewer samples or levels, or send fewer series at a time")
 
 
 def identity_of(folder: Path) -> Identity | None:

@@ -15,7 +15,7 @@ from leapts.server.admission import Admission
 from leapts.server.batching import Batcher
 from leapts.server.limits import Limits
 from leapts.server.metrics import Metrics
-from leapts.server.model import ServedModel, check_samples
+from leapts.server.model import ServedModel, check_size
 from leapts.server.problems import Kind, too_slow
 from leapts.server.registry import ModelRegistry
 from leapts.server.request_body import BodyReader, parse_forecast
@@ -104,7 +104,7 @@ async def forecast_csv(query: Annotated[ForecastTableIn, Query()], request: Requ
 
     def work() -> bytes:
         panel = read_table(table, model, query, services.limits)
-        check_samples(query.samples * len(panel) * model.predictor.config.h, services.limits)
+        check_size(query, len(panel) * model.predictor.config.h, services.limits)
         frame = model.estimator.predict(
             panel.in_frames_of("pyarrow"),
             level=level,
