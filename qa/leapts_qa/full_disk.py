@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leapts.cli import run as command_line
+from leapts.errors import LeapTSError
 from leapts_qa.forks import in_fork
 from leapts_qa.outcome import Outcome
 from leapts_qa.samples import waves
@@ -52,7 +53,7 @@ def _operation(name: str, folder: Path, place: str) -> list[tuple[str, str]]:
     try:
         operation.put(disk / "place", 1)
         problem = "nothing was said"
-    except OSError as error:
+    except (OSError, LeapTSError) as error:
         problem = "" if "\n" not in str(error) else f"more than one line: {error}"
     except Exception as error:
         problem = repr(error)
