@@ -222,7 +222,7 @@ class LeapTS(FittedModel):
             A frame with the columns of a forecast, the cutoff and the actual values; with the coverage, both, the
             latter as `{80: 0.79, 95: 0.94}`.
         """
-        config, levels = self.fit_config(), [] if level is None else as_list("level", level)
+        config, levels = self.fit_config(), as_list("level", level)
         step = config.h if step_size is None else whole_number("step_size", step_size)
         plan = Backtest(config, whole_number("n_windows", n_windows), step, levels, refit=refit)
         panel = self._input(df).without_lookahead()

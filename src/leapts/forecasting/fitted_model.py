@@ -51,7 +51,7 @@ class FittedModel(Params):
             self._steps_known(panel),
             n_windows=None if n_windows is None else whole_number("n_windows", n_windows),
             step=predictor.config.h if step_size is None else whole_number("step_size", step_size),
-            levels=as_list("level", level) or [],
+            levels=as_list("level", level),
             alias=self.alias,
         )
 

@@ -105,11 +105,13 @@ def requested_bounds(
         raise ConfigError("give level or quantiles, not both")
     if quantiles is not None:
         return quantile_bounds(as_list("quantiles", quantiles), model)
-    return interval_bounds([] if level is None else as_list("level", level), model)
+    return interval_bounds(as_list("level", level), model)
 
 
 def as_list(name: str, values: Any) -> list[Level]:
-    """Convert levels or quantiles, such as a numpy array, to a list of Python's numbers."""
+    """Convert levels or quantiles, such as a numpy array, to a list of Python's numbers; None to an empty one."""
+    if values is None:
+        return []
     if isinstance(values, Real):
         raise ConfigError(f"{name}={values} is a single number; give a list: {name}=[{values}]")
     # By way of its text, a number of single precision is the one that was written: 0.1, not 0.10000000149011612.
