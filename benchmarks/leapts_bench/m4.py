@@ -14,7 +14,6 @@ from torch import Tensor
 
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
-from leapts.data.splits import PanelSplit, split_by_sizes
 from leapts.data.windows import Windows
 from leapts.datasets.catalogue import Dataset, find
 from leapts.datasets.loading import load_dataset
@@ -23,6 +22,7 @@ from leapts.training.loop import WindowSource
 from leapts_bench.m4_windows import UNITS_OF_WINDOWS, with_repeated_starts, with_unknown_ends
 from leapts_bench.runs import Learning, Unit
 from leapts_bench.scoring import Predictor
+from leapts_bench.splits import PanelSplit, split_by_sizes
 
 _ROWS_AT_A_TIME = 16384
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
-from leapts.data.splits import PanelSplit, Span, Split, split_at
+from leapts.data.splits import Span, Split
 from leapts.data.windows import AlignedWindows
 from leapts.datasets.catalogue import find
 from leapts.datasets.loading import load_dataset
 from leapts.errors import DataError
 from leapts_bench.scoring import Predictor, Scores, score
+from leapts_bench.splits import PanelSplit, split_at
 
 
 @dataclass(frozen=True, eq=False)
