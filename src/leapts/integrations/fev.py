@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from leapts.forecasting import LeapTS
-from leapts.integrations.quantiles import quantile_arrays, required_options
+from leapts.integrations.quantiles import quantile_arrays
 
 try:
     with warnings.catch_warnings():
@@ -43,8 +43,7 @@ class LeapTSModel(fev.ForecastingModel):
             past, *_ = fev.convert_input_data(window)
             history = _series(past, task)
             if model is None:
-                lengths = history.groupby("unique_id").size().tolist()
-                options = required_options(lengths) | self.options
+                options = {"fill": "ffill", **self.options}
                 with self._record_training_time():
                     model = LeapTS(task.horizon, **options).fit(history, progress=None)
             with self._record_inference_time():

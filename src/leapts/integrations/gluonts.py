@@ -13,7 +13,7 @@ import pandas as pd
 from leapts.errors import DataError
 from leapts.files import write_file
 from leapts.forecasting import LeapTS
-from leapts.integrations.quantiles import quantile_arrays, required_options
+from leapts.integrations.quantiles import quantile_arrays
 
 try:
     with warnings.catch_warnings():
@@ -114,7 +114,7 @@ class LeapTSEstimator(Estimator):
         """
         entries = list(training_data)
         names = [_name(entry, f"series {place}") for place, entry in enumerate(entries)]
-        options = required_options([len(entry["target"]) for entry in entries])
+        options: dict[str, Any] = {"fill": "ffill"}
         if any(entry.get("item_id") is None for entry in entries):
             # Without names, a multivariate model could not tell its series apart when it forecasts.
             options["model"] = {"mixing": "none"}

@@ -1,4 +1,4 @@
-"""What the adapters to benchmark harnesses share: options that any data need, and quantiles as arrays."""
+"""Quantiles as arrays, for the adapters to GluonTS and fev."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,16 +7,6 @@ import pandas as pd
 
 from leapts.data.arrays import Floats
 from leapts.forecasting import LeapTS
-
-
-def required_options(lengths: Sequence[int]) -> dict[str, Any]:
-    """Options without which data as they are would be refused: with missing values, and series of different lengths.
-
-    Args:
-        lengths: Number of values of every series.
-    """
-    padding = {"pad_short": True} if min(lengths) != max(lengths) else {}
-    return {"fill": "ffill", **padding}
 
 
 def quantile_arrays(model: LeapTS, history: pd.DataFrame, levels: Sequence[float]) -> dict[Any, Floats]:
