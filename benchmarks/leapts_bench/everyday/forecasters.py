@@ -16,7 +16,6 @@ from leapts.forecasting.forecast import Forecast, Samples
 from leapts.forecasting.held_out import held_out_part
 from leapts.forecasting.intervals import Calibration
 from leapts.forecasting.predictor import Predictor
-from leapts.integrations.quantiles import required_options
 from leapts_bench.gift.series import LEVELS, Floats, Quantiles, Task
 
 WIDE_LEVELS = (0.025, *LEVELS, 0.975)
@@ -71,7 +70,7 @@ class LeapTSForecaster:
     def forecasts(self, task: Task) -> Iterator[WindowForecast]:
         """Fit, then forecast each window."""
         past = task.past(0)
-        options: dict[str, Any] = required_options(past.lengths.tolist())
+        options: dict[str, Any] = {"fill": "ffill"}
         if self.symmetric:
             options |= {"loss": "huber", "support": "real"}
         model = LeapTS(task.horizon, freq=task.freq, random_seed=self.seed, **options).fit(task.frame(past))

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from leapts import LeapTS
-from leapts.integrations.quantiles import quantile_arrays, required_options
+from leapts.integrations.quantiles import quantile_arrays
 from leapts_bench.gift.series import LEVELS, Quantiles, Task
 
 _Z = np.array([NormalDist().inv_cdf(level) for level in LEVELS])
@@ -60,8 +60,10 @@ class LeapTSDefaults:
     def forecasts(self, task: Task) -> Iterator[Quantiles]:
         """Fit, then forecast each window."""
         past = task.past(0)
-        options, known = required_options(past.lengths.tolist()), task.frame(past)
-        models = [LeapTS(task.horizon, freq=task.freq, random_seed=seed, **options).fit(known) for seed in self.seeds]
+        known = task.frame(past)
+        models = [
+            LeapTS(task.horizon, freq=task.freq, random_seed=seed, fill="ffill").fit(known) for seed in self.seeds
+        ]
         self.parameters = sum(weights.numel() for one in models for weights in one.predictor_.model.parameters())
         for number in range(task.count):
             history = known if number == 0 else task.frame(task.past(number))
@@ -80,8 +82,7 @@ class LeapTSZero:
 
     def forecasts(self, task: Task) -> Iterator[Quantiles]:
         """Forecast each window at once."""
-        options = required_options(task.past(0).lengths.tolist())
-        model = LeapTS.pretrained(task.horizon, freq=task.freq, **options)
+        model = LeapTS.pretrained(task.horizon, freq=task.freq, fill="ffill")
         for number in range(task.count):
             yield LeapTSDefaults._quantiles(model, task.frame(task.past(number)), task)
             self.parameters = sum(weights.numel() for weights in model.predictor_.model.parameters())
