@@ -87,7 +87,7 @@ class Panel:
     @cached_property
     def is_aligned(self) -> bool:
         """Whether all series have the same start and length, so that they form a matrix."""
-        lengths, starts = self.lengths, self.starts
+        lengths, starts = self.lengths.numpy(), self.starts
         return bool((lengths == lengths[:1]).all()) and bool((starts == starts[:1]).all())
 
     def matrix(self) -> Float64[Tensor, "series time"]:
@@ -130,8 +130,8 @@ class Panel:
 
     def tail(self, steps: int) -> "Panel":
         """Keep the last steps of each series; shorter series stay whole."""
-        surplus = (self.lengths - steps).clamp(min=0)
-        return self._ranges(surplus, self.lengths) if bool(surplus.any()) else self
+        is_longer = bool((self.lengths > steps).any())
+        return self._ranges((self.lengths - steps).clamp(min=0), self.lengths) if is_longer else self
 
     def select(self, series: Sequence[str | int]) -> "Panel":
         """Select series by name, in the given order.

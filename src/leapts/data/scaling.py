@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Float64, Int64
 from torch import Tensor
@@ -60,6 +61,13 @@ class Scaler:
         # 1 marks constant series. A standard deviation of exactly 1, as of scaled data, becomes the next number.
         own = torch.where(deviation == 1, math.nextafter(1.0, 2.0), deviation)
         return cls(mean, torch.where(constant, 1.0, own))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Scaler"]) -> "Scaler":
+        """Put the series of several scalers one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(torch.cat([part.mean for part in parts]), torch.cat([part.std for part in parts]))
 
     def where_constant(self, other: "Scaler") -> "Scaler":
         """Replace the scaling of constant series by another one."""
@@ -171,6 +179,8 @@ class Support:
     @classmethod
     def joined(cls, parts: Sequence["Support"]) -> "Support":
         """Put the series of several supports one after the other."""
+        if len(parts) == 1:
+            return parts[0]
         return cls(*(torch.cat(column) for column in zip(*((p.lower, p.upper, p.whole) for p in parts), strict=True)))
 
     def select(self, rows: Tensor) -> "Support":
@@ -179,13 +189,16 @@ class Support:
 
     def widened(self, panel: Panel) -> "Support":
         """Drop the limits that values of the same series in a panel have left."""
-        values, offsets = panel.values, panel.offsets
-        lowest, highest = (torch.segment_reduce(values, kind, offsets=offsets) for kind in ("min", "max"))
-        broken = torch.segment_reduce((values != values.round()).double(), "max", offsets=offsets) > 0
+        values, starts = panel.values.numpy(), panel.offsets[:-1].numpy()
+        below = np.minimum.reduceat(values, starts) < self.lower.numpy()
+        above = np.maximum.reduceat(values, starts) > self.upper.numpy()
+        broken = self.whole.numpy() & np.logical_or.reduceat(values != np.rint(values), starts)
+        if not (below | above | broken).any():
+            return self
         return Support(
-            self.lower.masked_fill(lowest < self.lower, -torch.inf),
-            self.upper.masked_fill(highest > self.upper, torch.inf),
-            self.whole & ~broken,
+            self.lower.masked_fill(torch.from_numpy(below), -torch.inf),
+            self.upper.masked_fill(torch.from_numpy(above), torch.inf),
+            self.whole & ~torch.from_numpy(broken),
         )
 
 

@@ -136,21 +136,23 @@ class Predictor:
         found = self._run_all(torch.cat([request.batch.history for request in requests]), record, quantiles)
         calibration, levels = (self.calibration, self.levels) if quantiles else (None, (0.5,))
         weights = self._point_weights if quantiles else torch.ones(1, dtype=torch.float64)
+        if not bool(found.values.isfinite().all()):
+            raise _not_finite(found.values, [name for request in requests for name in request.panel.series])
+        inverse = Scaler.joined([request.scaler for request in requests]).inverse
+        clip = Support.joined([request.support for request in requests]).clip
+        by_level = inverse(found.values).unflatten(1, (self.config.h, -1))
+        values = clip(by_level @ weights)
+        coarse = None if found.coarse is None else clip(inverse(found.coarse))
         forecasts, start = [], 0
         for request in requests:
             rows = slice(start, start + len(request))
             start = rows.stop
-            values = found.values[rows]
-            if not bool(values.isfinite().all()):
-                raise _not_finite(values, request.panel)
-            clip, inverse = request.support.clip, request.scaler.inverse
-            by_level = inverse(values).unflatten(1, (self.config.h, -1))
             forecasts.append(
                 Forecast(
                     panel=request.panel,
-                    values=clip(by_level @ weights),
-                    quantiles=by_level,
-                    coarse=None if found.coarse is None else clip(inverse(found.coarse[rows])),
+                    values=values[rows],
+                    quantiles=by_level[rows],
+                    coarse=None if coarse is None else coarse[rows],
                     scale=request.scaler.std,
                     groups=request.groups,
                     support=request.support,
@@ -202,6 +204,8 @@ class Predictor:
         """
         places = torch.arange(len(panel)) if self.has_series_of(panel) else self.places_of(panel.series)
         last_group = 0 if self.calibration is None else len(self.calibration.windows) - 1
+        if self.has_series_of(panel) and not bool(self.constant_at_fit.any()):
+            return self.scaler, places if last_group else torch.zeros_like(places)
         unseen = places < 0
         was_constant = ~unseen & self.constant_at_fit[places]
         scaler = Scaler(self.scaler.mean[places], self.scaler.std[places])
@@ -333,9 +337,8 @@ def _scaled(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:
     return values
 
 
-def _not_finite(values: Float32[Tensor, "series h"], panel: Panel) -> TrainingError:
-    bad = int((~values.isfinite()).any(1).nonzero()[0])
-    name = quoted(panel.series[bad])
+def _not_finite(values: Float32[Tensor, "series outputs"], names: Sequence[Name]) -> TrainingError:
+    name = quoted(names[int((~values.isfinite()).any(1).nonzero()[0])])
     return TrainingError(f"the forecast of series {name} is not a number: weights are damaged, or diverged; fit again")
 
 
