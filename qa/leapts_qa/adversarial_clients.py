@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -278,6 +279,36 @@ def _tokens() -> Iterator[tuple[str, bytes]]:
         yield f"{token[:20]} in a table", request("/v1/forecast/csv", table, "Connection: close", media_type=_CSV)
 
 
+def _options() -> Iterator[tuple[str, bytes]]:
+    """Ask for too many, too few and impossible levels, quantiles and sample paths."""
+    shares = [0.0, 5e-324, 1e-12, 0.5, 1 - 1e-16, 99.99999999999999, 100]
+    numbers: tuple[Any, ...] = (0, 20, 1000, 1001, 10**9, 10**30, -1, 1.5, "1", True, None, [1], {})
+    options: list[dict[str, Any]] = [{"samples": number} for number in numbers]
+    options += [{"random_seed": number, "samples": 1} for number in numbers]
+    options += [{name: [share]} for name in ("level", "quantiles") for share in shares]
+    odd: tuple[Any, ...] = ([80] * 1_000_000, [0.5, 0.5], 80, {}, [[1]])
+    options += [{name: value} for name in ("level", "quantiles") for value in odd]
+    options += [{"level": [80], "quantiles": [0.5]}, {"quantiles": [n / 21 for n in range(1, 21)], "samples": 1000}]
+    for option in options:
+        name = json.dumps(option)[:40]
+        body = json.dumps({**_valid(), **option}).encode()
+        yield name, request("/v1/forecast", body, "Connection: close")
+        ((key, value), *_) = option.items()
+        query = "&".join(f"{key}={one}" for one in (value[:3000] if isinstance(value, list) else [value]))
+        table = _valid_table()
+        yield (
+            f"{name}, table",
+            request(f"/v1/forecast/csv?{query}".replace(" ", ""), table, "Connection: close", media_type=_CSV),
+        )
+    many = [{"id": str(number), "values": [1.0] * LOOKBACK} for number in range(2000)]
+    wide: list[dict[str, Any]] = [{"samples": 1000}, {"samples": 33}, {"level": list(range(5, 100, 5))}]
+    for option in wide:
+        yield (
+            f"2,000 series, {option}",
+            request("/v1/forecast", json.dumps({"series": many, **option}).encode(), "Connection: close"),
+        )
+
+
 def _forms() -> Iterator[tuple[str, bytes]]:
     fields = "&".join(f"field{number}=value" for number in range(100_000)).encode()
     parts = b"".join(b'--x\r\nContent-Disposition: form-data; name="f"\r\n\r\n1\r\n' for _ in range(10_000)) + b"--x--"
@@ -293,5 +324,11 @@ def _forms() -> Iterator[tuple[str, bytes]]:
             yield f"{path}, {media_type or 'no type'}", content
 
 
-_CONTENTS = {"nested brackets": _nested, "gzip bombs": _bombs, "NaN tokens": _tokens, "forms": _forms}
+_CONTENTS = {
+    "nested brackets": _nested,
+    "gzip bombs": _bombs,
+    "NaN tokens": _tokens,
+    "forms": _forms,
+    "levels and samples": _options,
+}
 UNITS = ("endless bodies", "slow sockets", *_CONTENTS, *(f"junk, seed {seed}" for seed in range(10)))

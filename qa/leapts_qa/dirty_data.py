@@ -23,8 +23,12 @@ from leapts_qa.samples import TINY, forecaster, waves
 from leapts_qa.server_thread import served
 
 FRAMES_A_UNIT = 250
-DOORS = ("file", "frame", "fit", "command line", "server")
-UNITS = (*DOORS, *(f"frames seed {seed}" for seed in range(40)))
+DOORS = ("file", "frame", "fit", "command line", "server", "pretrained")
+UNITS = (
+    *DOORS,
+    *(f"frames seed {seed}" for seed in range(40)),
+    *(f"pretrained, frames seed {seed}" for seed in range(4)),
+)
 
 Forecast = dict[str, Any]  # {"values": [...]} or {"refused": message}
 
@@ -39,8 +43,9 @@ def run(unit: str, folder: Path, *, most: int | None = None) -> Outcome:
     """
     model = forecaster(val_size=9, pad_short=False).fit(waves())
     model.save(folder / "model")
-    if unit.startswith("frames seed "):
-        return _made_up(model, int(unit.rpartition(" ")[2]), most or FRAMES_A_UNIT)
+    if "frames seed " in unit:
+        asked = LeapTS.pretrained(3) if unit.startswith("pretrained") else model
+        return _made_up(asked, int(unit.rpartition(" ")[2]), most or FRAMES_A_UNIT)
     outcome = Outcome()
     with served(ModelRegistry([folder / "model"])) if unit == "server" else contextlib.nullcontext("") as address:
         expected = through(unit, clean(), folder, address)["values"]
@@ -85,7 +90,9 @@ def through(door: str, content: bytes, folder: Path, address: str) -> Forecast:
         file = Path(place) / "data.csv"
         file.write_bytes(content)
         if door == "command line":
-            return _by_command(folder / "model", file)
+            return _by_command("predict", str(folder / "model"), str(file))
+        if door == "pretrained":
+            return _by_command("forecast", str(file), "--horizon", "3")
         if door == "server":
             return _by_request(address, content)
         try:
@@ -107,10 +114,10 @@ def _by_python(door: str, model: Path, file: Path) -> pd.DataFrame:
     return pd.DataFrame(LeapTS.load(model).predict(file))
 
 
-def _by_command(model: Path, file: Path) -> Forecast:
-    target = file.with_name("forecast.csv")
+def _by_command(*arguments: str) -> Forecast:
+    target = Path(arguments[2 if arguments[0] == "predict" else 1]).with_name("forecast.csv")
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
-        code = command_line(["predict", str(model), str(file), "-o", str(target)])
+        code = command_line([*arguments, "-o", str(target)])
     sys.stdout.flush()
     said = err.getvalue().strip()
     if code == 0:

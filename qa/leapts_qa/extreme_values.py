@@ -46,16 +46,22 @@ def _spiked(values: Floats, rng: np.random.Generator, count: int) -> Floats:
 
 
 def run_values(unit: str, folder: Path, *, cases: int = CASES_A_UNIT) -> Outcome:  # noqa: ARG001
-    """Fit and forecast extreme values, with a model fitted on others and with one fitted on them."""
+    """Forecast extreme values with models fitted on others, on them, and on none; whole histories and short ones."""
     outcome = Outcome()
     ordinary = {name: forecaster(model={**TINY, "normalization": name}).fit(waves()) for name in _NORMALIZATIONS}
+    ordinary["masked"] = forecaster(model={**TINY, "mask": True}).fit(waves())
+    unfitted = LeapTS.pretrained(3, freq="D")
     for number in range(cases):
         rng = np.random.default_rng([int(unit.split()[1]), number])
         frame, what = made_up(rng)
         normalization = str(rng.choice(_NORMALIZATIONS))
         judge(f"{unit} {number}, {what}, forecast", lambda: ordinary[normalization].predict(frame), outcome)  # noqa: B023
         fresh = forecaster(model={**TINY, "normalization": normalization})
-        judge(f"{unit} {number}, {what}, fitted", lambda: fresh.fit(frame).predict(level=[80]), outcome)  # noqa: B023
+        asked: dict[str, Any] = {"level": [80, 99.9], "n_samples": 2}
+        judge(f"{unit} {number}, {what}, fitted", lambda: fresh.fit(frame).predict(**asked), outcome)  # noqa: B023
+        short = frame.groupby("unique_id").tail(int(rng.integers(1, _LENGTH)))
+        judge(f"{unit} {number}, {what}, short", lambda: ordinary["masked"].predict(short, **asked), outcome)  # noqa: B023
+        judge(f"{unit} {number}, {what}, unfitted", lambda: unfitted.predict(short, **asked), outcome)  # noqa: B023
     return outcome
 
 

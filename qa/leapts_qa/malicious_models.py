@@ -23,12 +23,14 @@ import safetensors.torch
 import torch
 
 from leapts import LeapTS, LeapTSError, ModelFileError
+from leapts.forecasting.zero_shot import WEIGHTS as PRETRAINED
+from leapts.forecasting.zero_shot import load_universal
 from leapts.persistence.save import CARD, CONFIG, WEIGHTS, _digest
 from leapts_qa.forks import in_fork
 from leapts_qa.outcome import Outcome
 from leapts_qa.samples import forecaster, waves
 
-UNITS = ("options", "tensors", "files")
+UNITS = ("options", "tensors", "files", "pretrained weights")
 MAX_SECONDS, MAX_MEGABYTES = 1.0, 200.0
 
 Break = Callable[[Path], None]
@@ -72,6 +74,13 @@ _FORGED: tuple[tuple[tuple[str, ...], Any], ...] = (
     *((("data", "series"), names) for names in (["a", "a"], ["", "b"], [1, True], ["a", 1], [1, 2**64])),
     *((("params", "alias"), name) for name in ("unique_id", "ds", "y", "")),
     *((("schema",), version) for version in (-5, 0, True, 1, 2, 99, "3", 3.0)),
+    *(
+        (("model", "quantiles"), levels)
+        for levels in ([0.5], [0.9, 0.5, 0.1], [0.5, 0.5], [1e-300, 0.5], [0.1, 0.5, 2])
+    ),
+    *((("model", "quantiles"), levels) for levels in ([n / 1000 for n in range(1, 1000)], [math.nan, 0.5], [[0.5]])),
+    *((("model", name), True) for name in ("mask", "lookback_pooling", "linear_path", "point", "series_embedding")),
+    *((("params", "support"), limits) for limits in ([1, 0], [0, 1e308], [math.nan, 1], "1,0", [0, 1, 2])),
     (("data", "style", "time_col"), "unique_id"),
     (("data", "style", "time_type"), "int65"),
 )
@@ -82,7 +91,7 @@ def run(unit: str, folder: Path) -> Outcome:
     """Create every forgery of a unit, and read it."""
     good = folder / "good"
     forecaster().fit(waves()).save(good)
-    LeapTS.load(good).predict(level=[80])  # import everything first
+    LeapTS.load(good).predict(level=[80], n_samples=2)  # import everything first
     outcome = Outcome()
     for number, (name, harm) in enumerate(_cases(unit, good)):
         target = folder / str(number)
@@ -95,8 +104,9 @@ def run(unit: str, folder: Path) -> Outcome:
 
 
 def judge(name: str, target: Path, outcome: Outcome) -> None:
-    """Read one folder; it must be refused, or forecast numbers."""
-    ended = in_fork(partial(_attempt, target), seconds=20)
+    """Read one folder, or its weights of LeapTS-Zero; they must be refused, or forecast numbers."""
+    attempt = _attempt_weights if (target / PRETRAINED.name).exists() else _attempt
+    ended = in_fork(partial(attempt, target), seconds=20)
     if ended.hung or ended.signal:
         outcome.fail(f"{name}: {'hung' if ended.hung else f'killed by signal {ended.signal}'}")
         return
@@ -129,12 +139,24 @@ def _attempt(target: Path) -> dict[str, Any]:
             "events": events,
         }
     try:
-        forecast = model.predict()
+        forecast = model.predict(level=[80, 99.9], n_samples=2)
     except LeapTSError:
         return {"end": "refused at predict", "good": True, "events": events}
-    is_finite = isinstance(forecast, pd.DataFrame) and math.isfinite(float(forecast[model.alias].abs().max()))
+    is_finite = isinstance(forecast, pd.DataFrame) and bool(forecast.iloc[:, 2:].map(math.isfinite).all(axis=None))
     end = "harmless, finite forecast" if is_finite else "forecasts no numbers"
     return {"end": end, "good": is_finite, "events": events}
+
+
+def _attempt_weights(target: Path) -> dict[str, Any]:
+    events: list[str] = []
+    sys.addaudithook(partial(_watch, events))
+    try:
+        network = load_universal(target / PRETRAINED.name)
+    except ModelFileError as error:
+        is_plain = "\n" not in str(error)
+        return {"end": "refused" if is_plain else f"more than one line: {error}", "good": is_plain, "events": events}
+    is_finite = bool(network.forecast(torch.arange(24.0).view(2, 12), 3).values.isfinite().all())
+    return {"end": "harmless, finite forecast" if is_finite else "forecasts no numbers", "good": True, "events": events}
 
 
 def _watch(events: list[str], event: str, arguments: tuple[Any, ...]) -> None:
@@ -167,6 +189,15 @@ def _cases(unit: str, good: Path) -> Iterator[tuple[str, Break]]:
         for name in safetensors.torch.load_file(good / WEIGHTS):
             for how in _TENSOR_HARMS:
                 yield f"{name} {how}", partial(_forge_tensor, name=name, how=how)
+        for name, shape in _SHAPES.items():
+            yield f"{name} of shape {shape}", partial(_reshape_tensor, name=name, shape=shape)
+    elif unit == "pretrained weights":
+        for name in list(safetensors.torch.load_file(PRETRAINED))[::3]:
+            for how in _TENSOR_HARMS:
+                yield f"{name} {how}", partial(_forge_pretrained, name=name, how=how)
+        for name, harm in _FILE_HARMS.items():
+            if name.startswith((WEIGHTS, "a header of")):
+                yield name, partial(_spoil_pretrained, harm=harm)
     else:
         yield from _FILE_HARMS.items()
 
@@ -209,6 +240,7 @@ def _as_is(value: torch.Tensor) -> torch.Tensor:
 
 _TENSOR_HARMS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
     "missing": lambda _: None,
+    "falling": lambda x: x.flip(-1),
     "not a number": lambda x: torch.full(x.shape, torch.nan, dtype=torch.float64).to(x.dtype),
     "infinite": lambda x: torch.full(x.shape, 1e39, dtype=torch.float64).to(x.dtype),
     "negative": lambda x: -torch.ones_like(x) * 10**9,
@@ -216,7 +248,7 @@ _TENSOR_HARMS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
     "with another axis": lambda x: x[None].contiguous(),
     "flat": lambda x: torch.cat([x.reshape(-1), x.reshape(-1)]),
     "empty": lambda x: x.reshape(-1)[:0].clone(),
-    "of huge numbers": lambda x: torch.full_like(x, 2**62 if not x.is_floating_point() else 1e30),
+    "of huge numbers": lambda x: torch.full(x.shape, 2**62 if not x.is_floating_point() else 1e30).to(x.dtype),
     "beyond any number": lambda x: torch.full_like(
         x, 2**63 - 1 if not x.is_floating_point() else torch.finfo(x.dtype).max
     ),
@@ -229,6 +261,34 @@ def _forge_tensor(folder: Path, *, name: str, how: str) -> None:
     if changed is not None:
         tensors[name] = changed
     _put_weights(folder, safetensors.torch.save(tensors))
+
+
+# More groups, windows, steps or series than the model has; none of them.
+_SHAPES = {
+    "calibration.offsets": (1000, 3, 13),
+    "calibration.usual": (0, 3),
+    "calibration.windows": (0,),
+    "calibration.scores": (1_000_000, 1, 3),
+    "support.lower": (1,),
+    "support.whole": (2_000_000,),
+}
+
+
+def _reshape_tensor(folder: Path, *, name: str, shape: tuple[int, ...]) -> None:
+    tensors = safetensors.torch.load_file(folder / WEIGHTS)
+    tensors[name] = torch.zeros(shape, dtype=tensors[name].dtype)
+    _put_weights(folder, safetensors.torch.save(tensors))
+
+
+def _forge_pretrained(folder: Path, *, name: str, how: str) -> None:
+    tensors = safetensors.torch.load_file(PRETRAINED)
+    changed = _TENSOR_HARMS[how](tensors.pop(name))
+    safetensors.torch.save_file(tensors | ({} if changed is None else {name: changed}), folder / PRETRAINED.name)
+
+
+def _spoil_pretrained(folder: Path, *, harm: Break) -> None:
+    harm(folder)
+    (folder / WEIGHTS).rename(folder / PRETRAINED.name)
 
 
 def _add_tensor(folder: Path, *, name: str) -> None:

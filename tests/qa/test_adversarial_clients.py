@@ -25,7 +25,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield server
 
 
-@pytest.mark.parametrize("unit", ["endless bodies", "nested brackets", "NaN tokens", "forms"])
+@pytest.mark.parametrize("unit", ["endless bodies", "nested brackets", "NaN tokens", "forms", "levels and samples"])
 def test_adversarial_clients_get_a_forecast_or_a_refusal(server: ServerProcess, unit: str) -> None:
     outcome = adversarial_clients.attacked(unit, server)
     assert not outcome.failures

@@ -16,7 +16,7 @@ from leapts_qa.samples import forecaster, waves
 pytestmark = pytest.mark.filterwarnings("ignore:columns not used:UserWarning")
 
 
-@pytest.mark.parametrize("door", ["file", "frame", "command line"])
+@pytest.mark.parametrize("door", ["file", "frame", "command line", "pretrained"])
 def test_dirty_data_are_repaired_or_refused(door: str, tmp_path: Path) -> None:
     outcome = dirty_data.run(door, tmp_path, most=45)
     assert not outcome.failures
@@ -25,8 +25,9 @@ def test_dirty_data_are_repaired_or_refused(door: str, tmp_path: Path) -> None:
     assert outcome.ends["refused, with place and hint"] >= 20
 
 
-def test_generated_frames_give_a_finite_forecast_or_are_refused(tmp_path: Path) -> None:
-    outcome = dirty_data.run("frames seed 0", tmp_path, most=60)
+@pytest.mark.parametrize("unit", ["frames seed 0", "pretrained, frames seed 0"])
+def test_generated_frames_give_a_finite_forecast_or_are_refused(unit: str, tmp_path: Path) -> None:
+    outcome = dirty_data.run(unit, tmp_path, most=60)
     assert not outcome.failures
     assert outcome.ends["finite forecast"] >= 5
 

@@ -25,7 +25,7 @@ def test_there_are_two_hundred_payloads() -> None:
     [
         ("tables", 1, 200),
         ("labels", 1, 202),
-        ("terminal", 40, 75),
+        ("terminal", 40, 95),
         ("file names", 50, 24),
         ("logs", 20, 20),
         ("figures", 40, 5),

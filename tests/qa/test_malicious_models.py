@@ -21,6 +21,13 @@ def test_malicious_folders_are_refused_or_harmless(tmp_path: Path) -> None:
     assert outcome.ends["refused"] > 40
 
 
+def test_malicious_pretrained_weights_are_refused_or_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(malicious_models, "_TENSOR_HARMS", dict(list(malicious_models._TENSOR_HARMS.items())[:3]))
+    outcome = malicious_models.run("pretrained weights", tmp_path)
+    assert not outcome.failures
+    assert outcome.ends["refused"] > 20
+
+
 def test_a_folder_that_runs_code_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forecaster().fit(waves()).save(tmp_path / "model")
     load = LeapTS.load

@@ -35,8 +35,8 @@ def load_universal(path: Path = WEIGHTS) -> UniversalModel:
         ModelFileError: When the file is missing, or is not the weights of this network.
     """
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise ValueError("it is too large")
+        if path.stat().st_size > _MAX_BYTES or not path.is_file():
+            raise ValueError("it is no ordinary file, or too large")
         tensors = load(path.read_bytes())
         model = UniversalModel(UniversalConfig(QUANTILES))
         model.load_state_dict({name: value.float() for name, value in tensors.items()})
@@ -45,7 +45,8 @@ def load_universal(path: Path = WEIGHTS) -> UniversalModel:
     except FileNotFoundError:
         raise ModelFileError(f"{path} is missing; install leapts again") from None
     except Exception as error:
-        raise ModelFileError(f"{path} is not the weights of LeapTS-Zero ({error}); install leapts again") from error
+        why = " ".join(str(error).split())[:200]
+        raise ModelFileError(f"{path} is not the weights of LeapTS-Zero ({why}); install leapts again") from error
     return model.eval()
 
 
