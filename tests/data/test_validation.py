@@ -746,6 +746,9 @@ def test_large_steps_that_are_not_dates_are_accepted() -> None:
         "caf\xe9\t",
         "caf\xe9\xa0",
         "cafe\u200d\u0301",
+        "caf\xe9\ufe0f",
+        "cafe\u034f\u0301",
+        "caf\xe9\u3164",
     ],
 )
 @pytest.mark.parametrize("kind", ["csv", "pandas", "polars"])

@@ -321,9 +321,13 @@ def look_alikes(names: Sequence[str | int]) -> tuple[int, int] | None:
     return None
 
 
+# Joiners, fillers and variation selectors: letters and marks that nothing is drawn for.
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+
+
 def visible_name(name: str) -> str:
     """Reduce a name to its visible text: composed (NFC), without control and zero-width characters."""
     if not (name.isascii() and name.isprintable()):
         shown = (letter for letter in name if unicodedata.category(letter) not in ("Cc", "Cf"))
-        name = unicodedata.normalize("NFC", "".join(shown))
+        name = unicodedata.normalize("NFC", _INVISIBLE.sub("", "".join(shown)))
     return name.strip()
