@@ -30,6 +30,7 @@ def test_defaults_are_the_papers_model() -> None:
     [
         ({"h": 0}, ["h=0: must be at least 1"]),
         ({"input_size": -5}, ["input_size=-5"]),
+        ({"input_size": 100_001}, ["input_size=100001", "100000"]),
         ({"h": "abc"}, ["h='abc': must be a whole number"]),
         ({"h": 2.5}, ["h=2.5: must be a whole number"]),
         ({"h": 0, "n_series": "x"}, ["h=0", "n_series='x'"]),

@@ -32,6 +32,7 @@ from leapts.registration import SCHEDULERS, STATE_CELLS, Registry
 # What is removed from a window: its mean and spread, its last value and spread, its last value alone, or nothing.
 NormalizationName = Literal["mean", "last", "shift", "none"]
 
+Lookback = Annotated[int, Field(ge=1, le=100_000)]
 Layout = Literal["auto", "long", "wide"]
 Duplicates = Literal["error", "first", "last"]
 Fill = Literal["interpolate", "ffill"] | float | int
@@ -152,7 +153,7 @@ class ModelConfig(RootOptions):
 
     renamed: ClassVar[Mapping[str, str]] = {"variate_identity": "series_embedding"}
     h: Size = Field(description="steps to forecast")
-    input_size: Size = Field(description="steps of history used for a forecast")
+    input_size: Lookback = Field(description="steps of history used for a forecast")
     n_series: Size | None = Field(default=None, description="series forecast together; by default univariate")
     hidden_size: Annotated[int, Field(ge=1, le=256)] = 64
     encoder_layers: Annotated[int, Field(ge=1, le=4)] = 2
@@ -258,7 +259,7 @@ class FitConfig(RootOptions):
     """What a user asks of a fit. Options that are None or left out are chosen from the data."""
 
     h: Size = Field(description="steps to forecast")
-    input_size: Size | None = Field(default=None, description="steps of history used for a forecast")
+    input_size: Lookback | None = Field(default=None, description="steps of history used for a forecast")
     val_size: Annotated[int, Field(ge=0)] | None = Field(
         default=None, description="steps at the end of each series held out for validation and calibration; 0: none"
     )
