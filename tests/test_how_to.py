@@ -16,6 +16,7 @@ PAGES = Path(__file__).parents[1] / "docs" / "how-to"
 NEEDS = {"hyperparameter-tuning": "optuna", "hugging-face-hub": "huggingface_hub", "experiment-tracking": "tensorboard"}
 WRITES = {
     "backtesting": [],
+    "anomalies": [],
     "check-a-model": [],
     "prediction-intervals": [],
     "unseen-series": [],
@@ -49,6 +50,7 @@ def test_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 COMMANDS = [
+    "anomalies",
     "check-a-model",
     "hyperparameter-tuning",
     "onnx-export",

@@ -107,6 +107,7 @@ def json_outputs(folder: Path) -> dict[str, list[str]]:
         "predict": ["predict", str(model)],
         "backtest": ["backtest", *short, "--windows", "1"],
         "evaluate": ["evaluate", str(model), str(data)],
+        "detect": ["detect", str(model), str(data), "--alert-rate", "0.9"],
         "report": ["report", str(model), str(data), "-o", str(folder / "report.html")],
         "analyse": ["analyse", str(model), str(data)],
         "export": ["export", str(model), "--format", "pt2", "--out", str(folder / "model.pt2")],

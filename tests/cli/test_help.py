@@ -12,6 +12,7 @@ COMMANDS = [
     ["predict"],
     ["backtest"],
     ["evaluate"],
+    ["detect"],
     ["tune"],
     ["export"],
     ["report"],

@@ -15,7 +15,21 @@ import typer
 from pydantic import ValidationError
 
 from leapts import __version__
-from leapts.cli import analyse, backtest, datasets, demo, evaluate, export, fit, forecast, predict, report, serve, tune
+from leapts.cli import (
+    analyse,
+    backtest,
+    datasets,
+    demo,
+    detect,
+    evaluate,
+    export,
+    fit,
+    forecast,
+    predict,
+    report,
+    serve,
+    tune,
+)
 from leapts.cli.config_file import OLD_FLAGS, RENAMED
 from leapts.cli.options import FLAGS
 from leapts.cli.terminal import Interrupted, complain, note, say
@@ -47,7 +61,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _module in (demo, forecast, fit, predict, backtest, evaluate, tune, export, report, analyse, serve):
+for _module in (demo, forecast, fit, predict, backtest, evaluate, detect, tune, export, report, analyse, serve):
     _name, _examples = _module.__name__.rpartition(".")[2], str(_module.__doc__).partition("\n\n")[2]
     app.command(_name, epilog=f"\b\n{_examples}")(getattr(_module, _name))
 app.add_typer(datasets.app, name="datasets")

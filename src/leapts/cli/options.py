@@ -180,12 +180,14 @@ def _changed(given: Mapping[str, Any]) -> list[str]:
     return [FLAGS[name] for name in _READ if given[name] != ReadOptions.model_fields[name].default]
 
 
-def load(folder: Path, data: str | None = None, threads: int = 1) -> tuple["LeapTS", "Panel"]:
-    """Load a model and read data with its read options; by default take the data of the fit."""
+def load(
+    folder: Path, data: str | None = None, threads: int = 1, horizon: int | None = None
+) -> tuple["LeapTS", "Panel"]:
+    """Load a model, or make the pretrained one; read data with its read options, or take the data of the fit."""
     from leapts.forecasting.estimator import LeapTS
 
     use_threads(threads)
-    model = LeapTS.load(folder)
+    model = LeapTS.load(folder) if horizon is None else LeapTS.pretrained(horizon)
     return model, model.predictor_.tail if data is None else _read(model, data)[0]
 
 

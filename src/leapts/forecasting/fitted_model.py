@@ -7,11 +7,12 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from leapts.data.panel import Panel
+from leapts.forecasting.anomalies import detect
 from leapts.forecasting.intervals import Level, as_list
 from leapts.forecasting.model_check import ModelCheck, check_model
 from leapts.forecasting.params import Params, suggest_names, whole_number
 from leapts.forecasting.predictor import Predictor
-from leapts.forecasting.rolling import steps_known
+from leapts.forecasting.rolling import min_history, steps_known
 
 
 class FittedModel(Params):
@@ -48,12 +49,32 @@ class FittedModel(Params):
         return check_model(
             predictor,
             panel,
-            self._steps_known(panel),
+            self._first_cutoffs(panel, 0.5),
             n_windows=None if n_windows is None else whole_number("n_windows", n_windows),
             step=predictor.config.h if step_size is None else whole_number("step_size", step_size),
             levels=as_list("level", level),
             alias=self.alias,
         )
+
+    @suggest_names
+    def detect(self, df: Any, *, alert_rate: float = 0.01, fdr: float | None = None) -> Any:
+        """Find anomalies in newer data: observations and leaps that forecasts made improbable.
+
+        Args:
+            df: The data after the fit, together with their history.
+            alert_rate: Share of normal observations that may be marked; an alert needs so many earlier scores that
+                one of them would be a smaller share.
+            fdr: Rate of false discoveries among all that are marked, by Benjamini and Hochberg; instead of
+                `alert_rate`.
+
+        Returns:
+            A frame of the kind of the data: each observation with its one-step forecast, the conformal `p_value`, and
+            whether it is an `anomaly`; `p_value_ahead` by the forecast of the window it is in; the number of its
+            `leap` in that forecast with `p_value_leap` and `leap_anomaly`.
+        """
+        panel = self._newer(df)
+        first = self._first_cutoffs(panel, 0)
+        return detect(self._predictor_of(panel), panel, first, alias=self.alias, alert_rate=alert_rate, fdr=fdr)
 
     def _newer(self, df: Any) -> Panel:
         """Read data that the model may be checked on."""
@@ -64,9 +85,9 @@ class FittedModel(Params):
     def _predictor_of(self, panel: Panel) -> Predictor:  # noqa: ARG002 - a pretrained model makes one for the data
         return self.predictor_
 
-    def _steps_known(self, panel: Panel) -> Int64[Tensor, " series"]:
-        """Count the values of each series that the model may have seen in its fit."""
-        return steps_known(self.predictor_, panel)
+    def _first_cutoffs(self, panel: Panel, share: float) -> Int64[Tensor, " series"]:  # noqa: ARG002
+        """Count the values before the first window of each series: those of the fit, and a look-back."""
+        return steps_known(self.predictor_, panel).maximum(min_history(self.predictor_, panel))
 
     def _keep(self, predictor: Predictor) -> None:
         self._predictor = predictor

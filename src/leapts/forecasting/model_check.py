@@ -30,7 +30,7 @@ from leapts.forecasting.evaluation import evaluate
 from leapts.forecasting.intervals import Level, interval_bounds, quantile_bounds
 from leapts.forecasting.metrics import pinball
 from leapts.forecasting.predictor import Predictor
-from leapts.forecasting.rolling import Cutoffs, forecasts_at, min_history, targets
+from leapts.forecasting.rolling import Cutoffs, forecasts_at, targets
 from leapts.forecasting.trace_frame import CUTOFF
 from leapts.messages import counted
 
@@ -92,14 +92,14 @@ class ModelCheck:
 def check_model(
     predictor: Predictor,
     panel: Panel,
-    known: Int64[Tensor, " series"],
+    first: Int64[Tensor, " series"],
     *,
     n_windows: int | None,
     step: int,
     levels: Sequence[Level],
     alias: str,
 ) -> ModelCheck:
-    """Forecast the windows after the first `known` values of each series, and judge the model.
+    """Forecast the windows after the `first` values of each series, and judge the model.
 
     Raises:
         DataError: When no series has a horizon of values after those.
@@ -107,7 +107,6 @@ def check_model(
     h, season, panel = predictor.config.h, seasonal_period(panel.freq), panel.without_lookahead()
     if step < 1 or (n_windows is not None and n_windows < 1):
         raise ConfigError(f"n_windows={n_windows} and step_size={step} must be at least 1")
-    first = known.maximum(min_history(predictor, panel))
     cutoffs = Cutoffs.every(step, first, panel.lengths - h, n_windows)
     if not len(cutoffs):
         raise DataError(
@@ -135,7 +134,7 @@ def check_model(
         growth=growth.value,
         relative_mae=relative.value,
         relative_mae_at_fit=_relative_at_fit(predictor),
-        **_changes(predictor, panel, known),
+        **_changes(predictor, panel, first),
     )
     verdict, reason = _verdict(drift, growth, relative, coverage, len(cutoffs))
     return ModelCheck(

@@ -15,7 +15,7 @@ from leapts.forecasting.intervals import normal_scores_of
 
 MAX_SCORES = 2**22  # numbers kept, 8 MiB
 _MAX_WINDOWS = 256
-_MAX_SCORE = 4.0
+MAX_SCORE = 4.0
 # Weight of the cautious assumption that all steps err in one direction, in held-out windows.
 _PRIOR_WINDOWS = 5
 
@@ -30,13 +30,22 @@ def held_out_scores(
     """Compute the normal scores of held-out targets under their calibrated forecasts."""
     count = min(len(targets), _MAX_WINDOWS, max(1, MAX_SCORES // targets[0].numel()))
     chosen = torch.linspace(0, len(targets) - 1, count).round().long()
-    quantiles, targets = quantiles[chosen].double(), targets[chosen].double()
-    scores = normal_scores_of(levels)
+    return normal_scores(quantiles[chosen], targets[chosen], levels).clamp(-MAX_SCORE, MAX_SCORE).half()
+
+
+def normal_scores(
+    quantiles: Float[Tensor, "*rows quantiles"], targets: Float[Tensor, "*rows"], levels: Sequence[float]
+) -> Float64[Tensor, "*rows"]:
+    """Compute the standard normal quantile of the level at which a forecast has each target.
+
+    It is linear between two quantiles, and beyond the outer two.
+    """
+    quantiles, targets, scores = quantiles.double(), targets.double(), normal_scores_of(levels)
     right = (quantiles < targets.unsqueeze(-1)).sum(-1).clamp(1, len(levels) - 1).unsqueeze(-1)
     below, above = (quantiles.gather(-1, place).squeeze(-1) for place in (right - 1, right))
     low, high = scores[right - 1].squeeze(-1), scores[right].squeeze(-1)
-    share = torch.where(above > below, (targets - below) / (above - below).clamp(min=1e-12), 0.5)
-    return (low + share * (high - low)).clamp(-_MAX_SCORE, _MAX_SCORE).half()
+    share = torch.where((above > below) | (targets != below), (targets - below) / (above - below).clamp(min=1e-12), 0.5)
+    return low + share * (high - low)
 
 
 def draw_paths(

@@ -139,8 +139,8 @@ class ZeroShotLeapTS(LeapTS):
         own = self._predictor.calibration if hasattr(self, "_predictor") else None
         return made if own is None else replace(made, calibration=own.of_last_group())
 
-    def _steps_known(self, panel: Panel) -> Int64[Tensor, " series"]:
-        return panel.lengths // 2
+    def _first_cutoffs(self, panel: Panel, share: float) -> Int64[Tensor, " series"]:
+        return (panel.lengths * share).long().clamp(min=self.fit_config().h)
 
     def save(self, path: str | Path) -> None:
         """Refuse: there is nothing to save."""
