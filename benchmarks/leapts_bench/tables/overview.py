@@ -22,6 +22,7 @@ _STUDIES = {
     "baselines": "Other models, trained here under one protocol",
     "m4": "The M4 competition",
     "gift-eval": "LeapTS with its defaults beside 121 published models, on the windows of GIFT-Eval",
+    "defaults": "LeapTS with its defaults beside simple and statistical forecasts; coverage of its quantiles",
     "fev-bench": "LeapTS with its defaults beside 30 published models, on tasks of fev-bench with covariates",
     "long-look-back": "Look-back 720 and long horizons",
     "synthetic": "Synthetic series with known structure",

@@ -12,6 +12,7 @@ from leapts_bench.tables.against_paper import averages
 from leapts_bench.tables.analysis import analysis
 from leapts_bench.tables.baselines import baselines
 from leapts_bench.tables.charts import against_paper_chart, baselines_chart
+from leapts_bench.tables.everyday import everyday_page
 from leapts_bench.tables.fev import fev_page
 from leapts_bench.tables.gift import SECONDS_CHART, WEIGHTS_CHART, Comparison, gift_page
 from leapts_bench.tables.gift_charts import seconds_chart, weights_chart
@@ -79,6 +80,7 @@ def render(suites: Entries, done: Mapping[str, Line], speed: Sequence[Line] = ()
         "speed": _page("Speed", speed_page(speed)),
         "gift-eval": gift_page(of["gift"]),
         "fev-bench": fev_page(of["covariates"]),
+        "defaults": everyday_page(of["defaults"]),
     }
     return {"benchmarks.md": overview(of, speed), **{f"benchmarks/{name}.md": page for name, page in studies.items()}}
 

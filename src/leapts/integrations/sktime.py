@@ -29,13 +29,12 @@ class LeapTSForecaster(BaseForecaster):
     """LeapTS for sktime: one model for all series and variables, with the largest step of `fh` as its horizon.
 
     Series may have different lengths and ends; each is forecast from its own end. Options that are not given are chosen
-    from the data. Time is counted in steps, so no frequency is needed and no season is detected: give `input_size`; the
-    default is twice the horizon, if the series are long enough.
+    from the data. Time is counted in steps, so the only seasons are those that the data show; where these are too few,
+    give `input_size`.
 
-    Intervals and quantiles are split-conformal, from windows held out of training (`val_size`). If the series are too
-    short for that, training windows are used, which makes intervals too narrow; `intervals_from_` says which. If there
-    are too few windows for a level, the interval is that of a normal distribution with the spread of their errors, and
-    at least as wide as the largest error. After the fit, `forecaster_` is the `leapts.LeapTS`.
+    Intervals and quantiles are learned, and calibrated on windows held out of training (`val_size`). If the series are
+    too short for that, they are calibrated on training windows and are too narrow; `intervals_from_` says which. After
+    the fit, `forecaster_` is the `leapts.LeapTS`.
 
     The options are those of `leapts.LeapTS`; `update_steps` is the number of training steps of an update, by default a
     fifth of those of the fit.

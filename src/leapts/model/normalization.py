@@ -146,6 +146,7 @@ class QuantileOutputs(nn.Module):
         below = increments[:, : self.below].flip(1).cumsum(1).flip(1)
         above = increments[:, self.below :].cumsum(1)
         distances = torch.cat([-below, torch.zeros_like(written[:, :1]), above], 1)
-        spread = (F.softplus(written[:, 1::2]) + _MIN_SPREAD) * units.scale
+        # Copied first: softplus takes fifteen times as long on every second number of a row.
+        spread = (F.softplus(written[:, 1::2].contiguous()) + _MIN_SPREAD) * units.scale
         median = self.point(written, units).unsqueeze(2)
-        return torch.addcmul(median, spread.unsqueeze(2), distances.unsqueeze(1)).flatten(1)
+        return (spread.unsqueeze(2) * distances.unsqueeze(1)).add_(median).flatten(1)
