@@ -47,7 +47,7 @@ QUANTILES = (0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.9
 
 
 class RootOptions(Options):
-    """Options that stand by themselves and explain what is wrong with them."""
+    """Options that users pass directly; an error names the option and what it must be."""
 
     renamed: ClassVar[Mapping[str, str]] = {}  # old names of options, accepted until release 0.3
 
@@ -109,7 +109,7 @@ State = Annotated[SerializeAsAny[StateOptions], _options_of(STATE_CELLS)]
 
 
 class ReadOptions(RootOptions):
-    """How a table is read, and what is done about gaps and repeated rows."""
+    """Options of reading a table, and of handling gaps and repeated rows."""
 
     id_col: str = Field(default="unique_id", description="column of series names, in a long table")
     time_col: str = Field(default="ds", description="column of timestamps")
@@ -149,7 +149,7 @@ class ReadOptions(RootOptions):
 
 
 class ModelConfig(RootOptions):
-    """Options of the network: all that decides what a model is, apart from its weights."""
+    """Options of the network: everything that defines a model, apart from its weights."""
 
     renamed: ClassVar[Mapping[str, str]] = {"variate_identity": "series_embedding"}
     h: Size = Field(description="steps to forecast")
@@ -256,7 +256,7 @@ class TrainingConfig(RootOptions):
 
 
 class FitConfig(RootOptions):
-    """What a user asks of a fit. Options that are None or left out are chosen from the data."""
+    """Options of a fit, as a user gives them. Those that are None or left out are chosen from the data."""
 
     h: Size = Field(description="steps to forecast")
     input_size: Lookback | None = Field(default=None, description="steps of history used for a forecast")

@@ -139,7 +139,7 @@ def show_forecast(frame: Any, h: int) -> None:
     """Show the first rows of the first series; a note counts the others.
 
     Args:
-        frame: An Arrow table with `h` rows for each series.
+        frame: Arrow table with `h` rows for each series.
         h: The horizon.
     """
     shown = []

@@ -151,7 +151,7 @@ class Panel:
     def cut(
         self, series: Int64[Tensor, " pieces"], begin: Int64[Tensor, " pieces"], lengths: Int64[Tensor, " pieces"]
     ) -> "Panel":
-        """Cut pieces out of series, each a series of its own under the name of the one it is from."""
+        """Cut pieces out of series; each piece becomes a series with the name of its source."""
         some, chosen = self._gathered(self.offsets[series] + begin, lengths), series.numpy()
         steps = begin.numpy() if self.start_offsets is None else begin.numpy() + self.start_offsets[chosen]
         names = tuple(self.series[place] for place in chosen.tolist())

@@ -285,7 +285,7 @@ def _factor(spread: Float[Tensor, "rows h"], usual: Float[Tensor, "*rows h"]) ->
 def _conformal_offsets(
     errors: Float[Tensor, "windows h"], weights: Float[Tensor, " windows"], levels: Sequence[float]
 ) -> Float[Tensor, "h levels"]:
-    """For each level, the least number that such a share of the errors, and of one more to come, does not exceed.
+    """Compute for each level the least number that this share of the errors, counting one error more, does not exceed.
 
     For levels below the median, the largest number that all but such a share exceed; 0 for the median. With too few
     windows, the steps share their numbers.

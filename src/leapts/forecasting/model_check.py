@@ -47,7 +47,7 @@ _SURE = 1.645  # standard errors of a one-sided test at 5 %
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """What has changed since the fit; None where windows were not held out, or no series is one of the fit."""
+    """Changes since the fit; None where no windows were held out, or no series was fitted."""
 
     growth: float | None  # MAE on the new data over that in validation, in standard deviations of the series
     relative_mae: float | None  # MAE over that of the seasonal naive forecast, on the new data

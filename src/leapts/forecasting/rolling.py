@@ -1,4 +1,4 @@
-"""Rolling forecasts of known data: each sees only what came before its cutoff."""
+"""Rolling forecasts of known data: each forecast uses only values before its cutoff."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -51,7 +51,7 @@ def load_universal(path: Path = WEIGHTS) -> UniversalModel:
 
 
 def training_facts(path: Path = WEIGHTS) -> dict[str, Any]:
-    """Return what the weights were trained on: windows, hours, seed and sets."""
+    """Return facts about the training of the weights: windows, hours, seed and data sets."""
     with path.open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     facts: dict[str, Any] = json.loads(header["__metadata__"]["record"])

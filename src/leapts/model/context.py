@@ -134,7 +134,7 @@ def _autocovariance(values: Recent) -> Float[Tensor, "rows lags"]:
 
 
 def encoder_inputs(context: Context) -> Float[Tensor, "rows inputs"]:
-    """Collect all that the encoder sees: the cells, what is known of them, the last cycles, and features."""
+    """Collect the inputs of the encoder: the cells, their known shares, the last cycles, and features."""
     fine, coarse = context.observed[:, -RECENT:], context.observed[:, :-RECENT]
     known = [coarse.unflatten(1, (-1, 8)).mean(2), fine.unflatten(1, (-1, 16)).mean(2)]
     phase = (torch.arange(_PHASES * _CYCLES, device=fine.device) + 0.5) / _PHASES

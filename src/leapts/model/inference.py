@@ -92,7 +92,7 @@ class GroupedLinear(nn.Module):
 
 
 class GroupedTanh(GroupedLinear):
-    """A GroupedLinear whose outputs `weigh` other numbers by way of tanh."""
+    """A GroupedLinear layer; `weigh` multiplies other numbers by the tanh of its outputs."""
 
     weigh = staticmethod(tanh_times)
 

@@ -66,7 +66,7 @@ class ResidualBlock(nn.Module):
 
 
 class StepBasis(NamedTuple):
-    """What coefficients combine into a forecast of each step."""
+    """Simple forecasts and features of each step, which coefficients combine into a forecast."""
 
     simple: Float[Tensor, "rows forecasts horizon"]
     features: Float[Tensor, "rows features horizon"]

@@ -69,7 +69,7 @@ class Schedules:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReportContents:
-    """Everything a report shows."""
+    """Contents of a report."""
 
     model: LeapTS
     panel: Panel  # the last steps of the series shown, as far back as the first cutoff needs

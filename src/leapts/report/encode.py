@@ -43,7 +43,7 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 
 def encoded(contents: ReportContents) -> dict[str, Any]:
-    """Encode everything a page shows as plain values."""
+    """Encode the contents of a page as plain values."""
     fitted, panel, fusion = contents.fitted, contents.panel, contents.fitted.model.fusion
     longest = list(fusion.rollout.scheduler.grid.longest) if isinstance(fusion, GatedFusion) else []
     records, clocks = _series(contents)

@@ -55,7 +55,7 @@ class Admission:
             self.queued_seconds -= seconds
 
     def estimate(self, batch: Hashable, rows: int, row_seconds: float) -> float:
-        """Estimate the seconds of work for these rows; `row_seconds` is used until `learn` knows better."""
+        """Estimate the seconds of work for these rows; `row_seconds` is used until `learn` has a better figure."""
         return rows * self._row_seconds.get(batch, row_seconds)
 
     def learn(self, batch: Hashable, rows: int, seconds: float) -> None:

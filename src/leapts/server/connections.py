@@ -31,7 +31,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._start_header_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Parse data, and close the connection if it only ever adds to headers or trailers."""
+        """Parse data, and close the connection if it sends nothing but headers or trailers."""
         self._has_advanced = False
         super().data_received(data)
         if self._header_timer is None and self.cycle and self.cycle.response_complete:

@@ -27,7 +27,7 @@ _MAX_SERIES_SHOWN = 200  # in a report
 
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """What the endpoints work with, as `app.state.services`."""
+    """Objects that the endpoints share, as `app.state.services`."""
 
     models: ModelRegistry
     limits: Limits

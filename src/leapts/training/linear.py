@@ -112,7 +112,7 @@ def simple_forecasts(lookback: int, horizon: int, seasons: Sequence[int]) -> dic
 def start_linear_path(
     model: LeapTSModel, training: WindowSource, validation: WindowSource | None, seasons: Sequence[int]
 ) -> LinearStart:
-    """Start the linear path at ridge regression, and the rest of the point forecast at zero.
+    """Set the linear path to a ridge regression, and the rest of the point forecast to zero.
 
     The penalty, and the simple forecast that it is shrunk to, have the lowest error in cross-validation over blocks of
     training windows and on the validation windows.
