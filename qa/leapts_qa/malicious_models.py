@@ -243,7 +243,7 @@ _TENSOR_HARMS: dict[str, Callable[[torch.Tensor], torch.Tensor | None]] = {
     "falling": lambda x: x.flip(-1),
     "not a number": lambda x: torch.full(x.shape, torch.nan, dtype=torch.float64).to(x.dtype),
     "infinite": lambda x: torch.full(x.shape, 1e39, dtype=torch.float64).to(x.dtype),
-    "negative": lambda x: -torch.ones_like(x) * 10**9,
+    "negative": lambda x: torch.full(x.shape, -1e9, dtype=torch.float64).to(x.dtype),
     "of another type": lambda x: x.to(torch.float16 if x.is_floating_point() else torch.float64),
     "with another axis": lambda x: x[None].contiguous(),
     "flat": lambda x: torch.cat([x.reshape(-1), x.reshape(-1)]),

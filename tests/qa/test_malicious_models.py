@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 from leapts import LeapTS
 from leapts_qa import corruption, malicious_models
@@ -26,6 +27,13 @@ def test_malicious_pretrained_weights_are_refused_or_harmless(tmp_path: Path, mo
     outcome = malicious_models.run("pretrained weights", tmp_path)
     assert not outcome.failures
     assert outcome.ends["refused"] > 20
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.float32, torch.float64, torch.int64, torch.bool])
+@pytest.mark.parametrize("how", malicious_models._TENSOR_HARMS)
+def test_every_forgery_applies_to_tensors_of_every_type(how: str, kind: torch.dtype) -> None:
+    for shape in ((), (2,), (2, 3)):
+        malicious_models._TENSOR_HARMS[how](torch.zeros(shape, dtype=kind))
 
 
 def test_a_folder_that_runs_code_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
