@@ -135,7 +135,11 @@ def _verdict_on_points(of: Results) -> str:
     ]
     for model in STATISTICAL:
         pairs = _pairs(of, _SETS, (LEAPTS, "mase"), (model, "mase"))
-        against = f"{percent(_geometric(pairs) - 1)} on {len(pairs)} of {len(_SETS)} sets" if pairs else NOT_RUN
+        against = NOT_RUN
+        if pairs:
+            lower = sum(own_error < other for own_error, other in pairs.values())
+            mean = percent(_geometric(pairs) - 1)
+            against = f"{mean} on {len(pairs)} of {len(_SETS)} sets; the error is lower on {lower} of them"
         found.append(f"- Against {model}, in geometric mean: {against}.")
     lines = [line for name in _ALL if (line := _line(of, name, LEAPTS)) is not None]
     seconds = [line["seconds"]["core"] for line in lines if line["test"]["fitted"] < _SMALL_FIT]

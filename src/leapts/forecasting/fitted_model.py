@@ -62,8 +62,8 @@ class FittedModel(Params):
 
         Args:
             df: The data after the fit, together with their history.
-            alert_rate: Share of normal observations that may be marked; an alert needs so many earlier scores that
-                one of them would be a smaller share.
+            alert_rate: Share of normal observations that may be marked; an alert needs at least `1 / alert_rate` scores
+                to compare with.
             fdr: Rate of false discoveries among all that are marked, by Benjamini and Hochberg; instead of
                 `alert_rate`.
 
