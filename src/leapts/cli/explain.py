@@ -56,7 +56,8 @@ def explain(
         rows = [[str(name), f"{mean:.4g}", f"{mean + more:.4g}", f"{more:+.4g}"] for name, mean, more in columns]
         show_table(["series", "mean forecast", "with --do", "effect"], rows)
     else:
-        say("\n".join(map(found.summary, shown)))
+        for name in shown:
+            say(found.summary(name))
     say_files(parts=out)
 
 
