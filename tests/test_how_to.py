@@ -21,6 +21,7 @@ WRITES = {
     "prediction-intervals": [],
     "unseen-series": [],
     "zero-shot": [],
+    "explain": [],
     "hyperparameter-tuning": ["best.toml", "search.db"],
     "onnx-export": ["model.pt2"],
     "hugging-face-hub": ["weather-model"],
@@ -52,6 +53,7 @@ def test_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.Mo
 COMMANDS = [
     "anomalies",
     "check-a-model",
+    "explain",
     "hyperparameter-tuning",
     "onnx-export",
     "knowledge-distillation",

@@ -14,8 +14,8 @@ from tests.model.variants import BRANCHES, make_history, make_model
 def test_an_inference_copy_computes_the_same_forecast(schedule: str, state: str) -> None:
     model, history = make_model(schedule, state, mixing={"kind": "mlp"}, series_embedding=True).double(), make_history()
     with torch.no_grad():
-        plain = model._run(history.double(), RunOptions())
-        copied = inference_copy(model)._run(history.double(), RunOptions())
+        plain = model.run(history.double(), RunOptions())
+        copied = inference_copy(model).run(history.double(), RunOptions())
     torch.testing.assert_close(copied.values, plain.values, atol=1e-12, rtol=1e-12)
 
 

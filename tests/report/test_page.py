@@ -59,11 +59,41 @@ def _choose(page: "Page", name: str) -> None:
     page.locator(".lane").get_by_text(name, exact=True).first.click()
 
 
-def test_the_first_cutoff_shown_is_the_latest_with_all_actual_values(page: "Page") -> None:
+def test_the_page_opens_on_the_future(page: "Page") -> None:
     assert page.text_content("h1") == "Fruit & <i>more</i>"
-    assert page.input_value("#cutoff") == str(CUTOFFS - 2)
-    assert page.locator("#chart .actual").count() == 1
+    assert page.input_value("#cutoff") == str(CUTOFFS - 1)
+    assert page.locator("#chart .actual").count() == 0
     assert page.locator("#lanes .lane").count() == 7
+
+
+def test_the_summary_has_the_numbers_of_the_forecast(page: "Page", model: LeapTS, data: pd.DataFrame) -> None:
+    forecast = model.predict(data, level=[80])
+    _choose(page, "plums")
+    own = forecast[forecast["unique_id"] == "plums"]
+    numbers = [float(text) for text in re.findall(r"-?\d+\.\d+", page.text_content("#summary-next") or "")]
+    history = data[data["unique_id"] == "plums"]["y"].tail(6).mean()
+    means = [own["LeapTS"].mean(), history, own["LeapTS-lo-80"].mean(), own["LeapTS-hi-80"].mean()]
+    assert numbers == pytest.approx(means, abs=0.02)
+    total, low, high = (float(text) for text in re.findall(r"-?\d+\.\d+", page.text_content("#summary-total") or ""))
+    assert total == pytest.approx(own["LeapTS"].sum(), abs=0.02)
+    paths = model.predict(data[data["unique_id"] == "plums"], n_samples=500).iloc[:, 3:].sum()
+    assert (low, high) == pytest.approx(tuple(paths.quantile([0.1, 0.9])), rel=0.05)
+    assert "held-out" in (page.text_content("#summary-trust") or "")
+
+
+def test_the_values_can_be_copied_and_downloaded(page: "Page", model: LeapTS, data: pd.DataFrame) -> None:
+    page.click("#values summary")
+    assert page.locator("#values-table tbody tr").count() == 6
+    with page.expect_download() as waiting:
+        page.click("#csv")
+    table = pd.read_csv(waiting.value.path())
+    forecast = model.predict(data, level=[95])
+    assert len(table) == len(forecast)
+    pears = table[table["series"] == "pears"]
+    own = forecast[forecast["unique_id"] == "pears"]
+    assert pears["forecast"].to_numpy() == pytest.approx(own["LeapTS"].to_numpy(), abs=0.02)
+    assert pears["hi-95"].to_numpy() == pytest.approx(own["LeapTS-hi-95"].to_numpy(), abs=0.05)
+    assert set(HOSTILE) <= set(table["series"])
 
 
 def test_the_slider_moves_through_the_cutoffs(page: "Page", data: pd.DataFrame) -> None:
@@ -144,13 +174,15 @@ def test_a_hostile_name_stays_text(page: "Page", name: str) -> None:
 
 
 def test_the_page_can_be_used_by_keyboard(page: "Page") -> None:
+    _choose(page, "pears")
+    page.locator("#search").evaluate("box => { box.value = ''; box.dispatchEvent(new Event('input')); box.blur(); }")
     first = page.text_content("#series-name")
     page.keyboard.press("ArrowDown")
     assert page.text_content("#series-name") != first
     page.keyboard.press("ArrowUp")
     assert page.text_content("#series-name") == first
     page.keyboard.press("ArrowLeft")
-    assert page.input_value("#cutoff") == str(CUTOFFS - 3)
+    assert page.input_value("#cutoff") == str(CUTOFFS - 2)
     page.keyboard.press("Shift+ArrowRight")
     page.keyboard.press("Shift+ArrowRight")
     assert "step 2 of 6" in (page.text_content("#tip") or "")

@@ -170,7 +170,7 @@ def tricks(model: LeapTSModel, history: Tensor) -> dict[str, Callable[[], object
 
     return {
         "an inference copy kept between forecasts": lambda: model.forecast(history),
-        "inference copies": torch.inference_mode()(lambda: model._run(history, RunOptions())),
+        "inference copies": torch.inference_mode()(lambda: model.run(history, RunOptions())),
         ALL_HEADS: with_another(rollout, "_MIN_ROWS_TO_SORT", 0, forward),
         "hardswish instead of GELU": with_another(inference, "hardswish", F.gelu, forward),
     }

@@ -22,6 +22,7 @@ from leapts.cli import (
     demo,
     detect,
     evaluate,
+    explain,
     export,
     fit,
     forecast,
@@ -34,7 +35,7 @@ from leapts.cli.config_file import OLD_FLAGS, RENAMED
 from leapts.cli.options import FLAGS
 from leapts.cli.terminal import Interrupted, complain, note, say
 from leapts.errors import LeapTSError, WorkerLostError
-from leapts.messages import explain
+from leapts.messages import explain as explain_invalid
 from leapts.training import launcher
 
 GOOD, UNEXPECTED, WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
@@ -61,7 +62,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _module in (demo, forecast, fit, predict, backtest, evaluate, detect, tune, export, report, analyse, serve):
+for _module in (
+    demo,
+    forecast,
+    fit,
+    predict,
+    explain,
+    backtest,
+    evaluate,
+    detect,
+    tune,
+    export,
+    report,
+    analyse,
+    serve,
+):
     _name, _examples = _module.__name__.rpartition(".")[2], str(_module.__doc__).partition("\n\n")[2]
     app.command(_name, epilog=f"\b\n{_examples}")(getattr(_module, _name))
 app.add_typer(datasets.app, name="datasets")
@@ -151,7 +166,7 @@ def _usage(error: Exception) -> str:
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     if isinstance(error.__cause__, ValidationError):  # newer parsers validate with pydantic, and repeat its phrases
         flag = max(getattr(getattr(error, "param", None), "opts", [""]), key=len)
-        value, reason = error.__cause__.errors()[0]["input"], explain(error.__cause__)
+        value, reason = error.__cause__.errors()[0]["input"], explain_invalid(error.__cause__)
         message = f"{flag}: {reason}" if repr(value) in reason else f"{flag} {value}: {reason}"
     context = getattr(error, "ctx", None)
     return f"{message.rstrip('.')} (see {context.command_path if context else 'leapts'} --help)"

@@ -1,6 +1,6 @@
 """`LeapTS`: the estimator that users fit, forecast with, save and load."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -114,6 +114,7 @@ class LeapTS(FittedModel):
         quantiles: Levels = ...,
         n_samples: int = ...,
         random_seed: int = ...,
+        do: Mapping[str, Any] | None = ...,
         return_trace: Literal[False] = ...,
     ) -> Any: ...
 
@@ -126,6 +127,7 @@ class LeapTS(FittedModel):
         quantiles: Levels = ...,
         n_samples: int = ...,
         random_seed: int = ...,
+        do: Mapping[str, Any] | None = ...,
         return_trace: Literal[True],
     ) -> tuple[Any, Trace]: ...
 
@@ -138,6 +140,7 @@ class LeapTS(FittedModel):
         quantiles: Levels = None,
         n_samples: int = 0,
         random_seed: int = 1,
+        do: Mapping[str, Any] | None = None,
         return_trace: bool = False,
     ) -> Any:
         """Forecast the `h` steps after the end of every series.
@@ -149,6 +152,7 @@ class LeapTS(FittedModel):
             quantiles: Quantiles instead of intervals: `[0.1, 0.9]`.
             n_samples: Sample paths, each a column `LeapTS-sample-1`, ...: sums over a path have honest intervals.
             random_seed: Seed of the sample paths.
+            do: Decisions to change, others replayed: `{"scale": "long"}`, `{"gate": 0}`; see docs/how-to/explain.md.
             return_trace: Whether to return the trace too: one row for each leap.
 
         Returns:
@@ -161,7 +165,8 @@ class LeapTS(FittedModel):
             samples = Samples(whole_number("n_samples", n_samples), whole_number("random_seed", random_seed))
         needed = level is not None or quantiles is not None or samples is not None
         windows = predictor.windows(panel)
-        forecast = predictor.predict(windows, "leaps" if return_trace else "nothing", quantiles=needed)
+        run = self._under(do) if do else predictor.predict
+        forecast = run(windows, "leaps" if return_trace else "nothing", quantiles=needed)
         frame = forecast.to_frame(level, quantiles, self.alias, samples)
         return (frame, forecast.to_trace()) if return_trace else frame
 

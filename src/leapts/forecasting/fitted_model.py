@@ -1,6 +1,7 @@
-"""What a fitted model does with newer data, beside forecasting it: check itself."""
+"""What a fitted model does with data, beside forecasting them: check itself, and explain its forecasts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jaxtyping import Int64
@@ -14,9 +15,13 @@ from leapts.forecasting.params import Params, suggest_names, whole_number
 from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.rolling import min_history, steps_known
 
+if TYPE_CHECKING:
+    from leapts.explanation.ledger import Explanation
+    from leapts.forecasting.forecast import Forecast
+
 
 class FittedModel(Params):
-    """Judges a fitted predictor by newer data."""
+    """Judges a fitted predictor by newer data, and explains its forecasts."""
 
     if TYPE_CHECKING:
 
@@ -75,6 +80,26 @@ class FittedModel(Params):
         panel = self._newer(df)
         first = self._first_cutoffs(panel, 0)
         return detect(self._predictor_of(panel), panel, first, alias=self.alias, alert_rate=alert_rate, fdr=fdr)
+
+    def explain(self, df: Any = None) -> "Explanation":
+        """Explain the forecast of every series: each value as an exact sum, and what each part depends on.
+
+        Args:
+            df: History to forecast from, as for `predict`; by default the data of the fit.
+        """
+        from leapts.explanation.compute import explain  # the layer above imports this one
+
+        panel = self.predictor_.tail if df is None else self._input(df, self.predictor_.tail.freq)
+        return explain(self._explained_by, panel, self.alias)
+
+    def _explained_by(self, panel: Panel) -> Predictor:  # noqa: ARG002 - a pretrained model makes one for the data
+        return self.predictor_
+
+    def _under(self, do: Mapping[str, Any]) -> "Callable[..., Forecast]":
+        """Return the function that forecasts with decisions changed."""
+        from leapts.explanation.interventions import predict_under
+
+        return partial(predict_under, self.predictor_, do)
 
     def _newer(self, df: Any) -> Panel:
         """Read data that the model may be checked on."""

@@ -56,7 +56,7 @@ class Predictor:
 
     def __getstate__(self) -> dict[str, object]:
         # Copies and pickles leave out cached properties; the inference copy cannot be pickled.
-        cached = {"inference_copy", "_point_weights", "_places", "constant_at_fit"}
+        cached = {"inference_copy", "point_weights", "_places", "constant_at_fit"}
         return {name: value for name, value in self.__dict__.items() if name not in cached}
 
     @cached_property
@@ -135,7 +135,7 @@ class Predictor:
             return [self.predict(request, record, quantiles=quantiles) for request in requests]
         found = self._run_all(torch.cat([request.batch.history for request in requests]), record, quantiles)
         calibration, levels = (self.calibration, self.levels) if quantiles else (None, (0.5,))
-        weights = self._point_weights if quantiles else torch.ones(1, dtype=torch.float64)
+        weights = self.point_weights if quantiles else torch.ones(1, dtype=torch.float64)
         if not bool(found.values.isfinite().all()):
             raise _not_finite(found.values, [name for request in requests for name in request.panel.series])
         inverse = Scaler.joined([request.scaler for request in requests]).inverse
@@ -234,7 +234,7 @@ class Predictor:
         return self.config.quantiles or (0.5,)
 
     @cached_property
-    def _point_weights(self) -> Float64[Tensor, " quantiles"]:
+    def point_weights(self) -> Float64[Tensor, " quantiles"]:
         """Weights of the quantiles in the point forecast: the median alone, or all for the mean."""
         levels = torch.tensor(self.levels, dtype=torch.float64)
         if self.config.point == "median":

@@ -4,8 +4,9 @@ import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+import torch
 from jaxtyping import Float, Int64
 from safetensors.torch import load
 from torch import Tensor, nn
@@ -18,9 +19,12 @@ from leapts.forecasting.auto_config import AutoConfig, AutoOption
 from leapts.forecasting.estimator import LeapTS
 from leapts.forecasting.predictor import Predictor, tail_of
 from leapts.model.context import REACH
-from leapts.model.network import Execution, Forecast, Record
+from leapts.model.network import Execution, Forecast, Record, RunOptions
 from leapts.model.universal import UniversalConfig, UniversalModel
 from leapts.training.early_stopping import TrainingReport
+
+if TYPE_CHECKING:
+    from leapts.explanation.ledger import Explanation
 
 WEIGHTS = Path(__file__).parents[1] / "model" / "leapts-zero.safetensors"
 MAX_HORIZON = 1_000
@@ -71,28 +75,34 @@ class UniversalNetwork(nn.Module):
         """Return this network, which needs no preparation."""
         return self
 
+    @torch.inference_mode()
     def forecast(
         self,
         history: Float[Tensor, "batch series steps"],
         generator: None = None,  # noqa: ARG002
         *,
-        execution: Execution = "dense",  # noqa: ARG002
+        execution: Execution = "dense",
         record: Record = "nothing",
         quantiles: bool = True,
     ) -> Forecast:
         """Forecast the quantiles of every row, or their median alone."""
-        found = self.model.forecast(history.flatten(0, 1), self.h, record)
-        if not quantiles:
+        return self.run(history, RunOptions(None, execution, record, quantiles))
+
+    def run(self, history: Float[Tensor, "batch series steps"], options: RunOptions) -> Forecast:
+        """Forecast with gradients."""
+        found = self.model.run(history.flatten(0, 1), self.h, options.record)
+        if not options.quantiles:
             found = found._replace(values=found.values.unflatten(1, (self.h, -1))[..., self.median])
 
         def by_window(rows: Tensor) -> Tensor:
             return rows.view(*history.shape[:2], *rows.shape[1:])
 
-        if record == "nothing":
+        if options.record == "nothing":
             return Forecast(by_window(found.values), None, None)
         assert found.coarse is not None
         assert found.trace is not None
-        return Forecast(by_window(found.values), by_window(found.coarse), found.trace.arranged(by_window))
+        trace, parts = found.trace.arranged(by_window), tuple(map(by_window, found.parts))
+        return Forecast(by_window(found.values), by_window(found.coarse), trace, parts)
 
 
 def zero_shot_predictor(panel: Panel, h: int, support: Any = "auto") -> Predictor:
@@ -125,6 +135,13 @@ class ZeroShotLeapTS(LeapTS):
 
     def _train(self, panel: Panel, **options: Any) -> Predictor:  # noqa: ARG002
         return zero_shot_predictor(panel, self.fit_config().h, self.support)
+
+    def _explained_by(self, panel: Panel) -> Predictor:
+        return self._train(panel)
+
+    def explain(self, df: Any = None) -> "Explanation":
+        """Explain the forecast of every series of a frame, as `LeapTS.explain` does."""
+        return super().explain() if df is None else self.fit(df).explain()
 
     def predict(self, df: Any = None, **options: Any) -> Any:
         """Forecast the steps after the end of every series of a frame, as `LeapTS.predict` does."""

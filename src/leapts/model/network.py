@@ -39,6 +39,7 @@ class Fused(NamedTuple):
 
     values: Segment
     trace: ScheduleTrace | None
+    parts: tuple[Segment, ...] = ()  # running sums, from the coarse forecast to all leaps; for explanations
 
 
 class GatedFusion(nn.Module):
@@ -77,7 +78,7 @@ class CoarseOnly(nn.Module):
 
     def forward(self, coarse: Segment, first: Hidden, sizes: Sequence[int], options: RunOptions) -> Fused:  # noqa: ARG002
         """Return the coarse forecast unchanged."""
-        return Fused(coarse, None)
+        return Fused(coarse, None, (coarse,))
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,8 @@ class Forecast(NamedTuple):
     values: Outputs
     coarse: Outputs | None
     trace: ScheduleTrace | None  # also none without a scheduler
+    # Running sums of the point forecast, if the fusion keeps them: level, linear path, coarse forecast, each leap.
+    parts: tuple[Outputs, ...] = ()
 
 
 class LeapTSModel(nn.Module):
@@ -153,7 +156,7 @@ class LeapTSModel(nn.Module):
 
     def forward(self, history: History, generator: NoiseSource | None = None) -> Outputs:
         """Forecast by the dense execution, for training and export; a generator makes it explore."""
-        return self._run(history, RunOptions(generator, "dense")).values
+        return self.run(history, RunOptions(generator, "dense")).values
 
     @torch.no_grad()
     def snapshot(self) -> "LeapTSModel":
@@ -172,13 +175,14 @@ class LeapTSModel(nn.Module):
     ) -> Forecast:
         """Forecast without gradients; record the trace and compute quantiles if asked for."""
         model = inference_copy(self) if execution == "sparse" else self
-        return model._run(history, RunOptions(generator, execution, record, quantiles))
+        return model.run(history, RunOptions(generator, execution, record, quantiles))
 
     def traced(self, history: History) -> Forecast:
         """Forecast by the dense execution with its schedule, for export."""
-        return self._run(history, RunOptions(None, "dense", "schedule"))
+        return self.run(history, RunOptions(None, "dense", "schedule"))
 
-    def _run(self, history: Tensor, options: RunOptions) -> Forecast:
+    def run(self, history: History, options: RunOptions) -> Forecast:
+        """Forecast with gradients."""
         self.shape.check(history)
         batch, n_series, _ = history.shape
         window = self.normalization(history.transpose(0, 1))
@@ -190,17 +194,20 @@ class LeapTSModel(nn.Module):
         def by_window(rows: Tensor) -> Tensor:
             return self.layout.unsort(rows.unflatten(0, (n_series, batch))).transpose(0, 1)
 
-        outputs, written = self.outputs, fused.values
         known = self.layout.sort(window.values[..., : self.shape.lookback]).flatten(0, 1)
-        if self.linear is not None:
-            written = self.linear(written, known)
+
+        def joined(rows: Tensor) -> Tensor:
+            return rows if self.linear is None else self.linear(rows, known)
+
+        outputs, written = self.outputs, joined(fused.values)
         values = by_window(outputs(written, features, units) if options.quantiles else outputs.point(written, units))
         if options.record == "nothing":
             return Forecast(values, None, None)
-        if self.linear is not None:
-            coarse = self.linear(coarse, known)
         trace = None if fused.trace is None else fused.trace.arranged(by_window)
-        return Forecast(values, by_window(outputs.point(coarse, units)), trace)
+        nothing = torch.zeros_like(coarse)
+        parts = (nothing, *map(joined, (nothing, *fused.parts))) if fused.parts else ()
+        restored = [by_window(outputs.point(rows, units)) for rows in (joined(coarse), *parts)]
+        return Forecast(values, restored[0], trace, tuple(restored[1:]))
 
 
 class _ClusterLayout(nn.Module):

@@ -157,11 +157,14 @@ class UniversalModel(nn.Module):
         basis = StepBasis(simple_forecasts(context, horizon), step_features(context, horizon))
         mixture, rest = coefficients.split([SIMPLE_FORECASTS, 2 * STEP_FEATURES], 1)
         coarse = basis.expand(mixture.softmax(1), rest)
-        fused = self._fusion(horizon, basis)(coarse, first, [len(first)], options)
+        fused = self.fusion(horizon, basis)(coarse, first, [len(first)], options)
         units = Units(torch.zeros_like(context.center), torch.ones_like(context.scale))
-        return Forecast(self.outputs(fused.values, features, units), self.outputs.point(coarse, units), fused.trace)
+        nothing = torch.zeros_like(coarse)  # there is no linear path
+        written = (coarse, nothing, nothing, *fused.parts) if fused.parts else (coarse,)
+        restored = [self.outputs.point(rows, units) for rows in written]
+        return Forecast(self.outputs(fused.values, features, units), restored[0], fused.trace, tuple(restored[1:]))
 
-    def _fusion(self, horizon: int, basis: StepBasis) -> GatedFusion:
+    def fusion(self, horizon: int, basis: StepBasis) -> GatedFusion:
         """Join the parts of the rollout for a horizon; their weights are shared."""
         rollout = Rollout(
             hidden=self.config.hidden,
@@ -179,8 +182,12 @@ class UniversalModel(nn.Module):
     @torch.inference_mode()
     def forecast(self, history: Float[Tensor, "rows steps"], horizon: int, record: Record = "nothing") -> Forecast:
         """Forecast quantiles of histories of any length, in their own units; missing values are NaN."""
+        return self.run(history, horizon, record)
+
+    def run(self, history: Float[Tensor, "rows steps"], horizon: int, record: Record = "nothing") -> Forecast:
+        """Forecast with gradients."""
         context = context_of(view_of(history))
         found = self(context, horizon, RunOptions(None, "dense", record))
         units = Units(context.center, context.scale)
         coarse = None if found.coarse is None else units.restore(found.coarse)
-        return Forecast(units.restore(found.values), coarse, found.trace)
+        return Forecast(units.restore(found.values), coarse, found.trace, tuple(map(units.restore, found.parts)))

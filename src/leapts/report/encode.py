@@ -21,6 +21,7 @@ from leapts.data.frequency import Timestamps
 from leapts.data.scaling import FLAT
 from leapts.data.timezone import to_wall
 from leapts.files import write_file
+from leapts.forecasting.forecast import Forecast, Samples
 from leapts.forecasting.trace_frame import leaps_of
 from leapts.model import ScheduleTrace
 from leapts.model.network import GatedFusion
@@ -36,6 +37,7 @@ from leapts.report.collect import (
 )
 
 TRACE_SUFFIXES = (*SUFFIXES, ".json")
+_MIN_PATHS, _MAX_PATHS, _MAX_PATH_VALUES = 20, 500, 4_000_000  # for the interval of a total
 _RESOLUTION = 1000  # units in a standard deviation
 _MIN_SPREAD = 1e-290  # a thousandth of a smaller one is zero
 _MICROSECONDS_A_STEP = 1000  # a timeline shows a step of the horizon as a millisecond
@@ -182,7 +184,20 @@ def _series(contents: ReportContents) -> tuple[list[dict[str, Any]], list[tuple[
         )
     for number, cutoff in enumerate(contents.cutoffs):
         _add_forecasts(records, grids, contents, cutoff, number)
+    last = contents.cutoffs[-1]
+    for row, total in zip(last.rows.tolist(), _totals(last.forecast, with_interval=bool(contents.levels)), strict=True):
+        records[row]["total"] = total
     return records, list(clocks)
+
+
+def _totals(forecast: Forecast, *, with_interval: bool) -> list[list[float | int]]:
+    """Encode the total over the horizon of each series, and the ends of its 80 % interval by sample paths."""
+    columns = [forecast.values.sum(1)]
+    if with_interval:
+        count = max(_MIN_PATHS, min(_MAX_PATHS, _MAX_PATH_VALUES // forecast.values.numel()))
+        paths = forecast.sample_paths(Samples(count, 1)).sum(1)
+        columns += [paths.quantile(share, dim=1) for share in (0.1, 0.9)]
+    return [_shorts(ends, 6) for ends in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def _add_forecasts(
@@ -229,6 +244,7 @@ def _model(contents: ReportContents) -> dict[str, Any]:
     errors, schedules = measure_errors(contents), measure_schedules(contents)
     return {
         "loss": "pinball" if config.quantiles else "Huber",
+        "errorBesideNaive": [report.combined_mae or report.best_validation, report.naive_mae],
         "parameters": sum(parameter.numel() for parameter in fitted.model.parameters()),
         "training": {
             "steps": report.steps,

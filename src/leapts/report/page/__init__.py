@@ -19,7 +19,7 @@ from leapts.report.collect import ReportContents, collect
 from leapts.report.encode import encoded, to_script_json
 
 _FOLDER = files("leapts.report.page")
-_SCRIPTS = ("data.js", "drawing.js", "chart.js", "lanes.js", "model.js", "app.js")
+_SCRIPTS = ("data.js", "drawing.js", "chart.js", "lanes.js", "model.js", "summary.js", "app.js")
 
 
 def write_report(model: LeapTS, data: Any, path: str | Path, *, title: str = "LeapTS report", **options: Any) -> Path:

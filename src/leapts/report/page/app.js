@@ -4,9 +4,9 @@ const state = { series: 0, cutoff: 0, view: "forecasts", query: "", order: "data
 let modelDrawn = false;
 
 function start() {
-  const known = DATA.afters.map((after, i) => [after, i]).filter(([after]) => after >= DATA.h);
-  // The latest forecast that can be compared with actual values.
-  state.cutoff = known.length ? known[known.length - 1][1] : DATA.afters.length - 1;
+  // The page opens on the future, and on the series with most to say.
+  state.cutoff = FUTURE;
+  state.series = (attention()[0] || [0])[0];
   readAddress();
   const shown = counted(DATA.series.length, "series") + (DATA.leftOut ? ` of ${(DATA.series.length + DATA.leftOut).toLocaleString("en")}` : "");
   byId("about").textContent = `${shown}, ${counted(DATA.h, "step")} ahead from the last ${DATA.lookback}, frequency ${DATA.freq}`;
@@ -38,6 +38,7 @@ function drawForecasts() {
   // A narrow screen shows less history.
   const shown = byId("chart").clientWidth < 560 ? Math.min(SHOWN, Math.ceil(1.5 * DATA.h)) : SHOWN;
   const forecast = forecastOf(state.series, state.cutoff, shown);
+  drawSummary();
   drawTitle(forecast);
   drawChart(forecast);
   drawLeaps(forecast);
@@ -113,6 +114,8 @@ function listen() {
   byId("lanes").addEventListener("scroll", drawLanes, { passive: true });
   for (const view of ["forecasts", "model"]) byId(`tab-${view}`).addEventListener("click", () => choose({ view }));
   byId("theme").addEventListener("click", switchTheme);
+  byId("csv").addEventListener("click", downloadCsv);
+  byId("copy").addEventListener("click", copyTable);
   byId("help").addEventListener("click", () => byId("keys").showModal());
   document.addEventListener("keydown", onKey);
   window.addEventListener("hashchange", () => { readAddress(); choose({}); });

@@ -217,7 +217,8 @@ function drawLegend() {
   const entries = [legendItem("observed", line([[1, 6], [21, 6]], "observed"))];
   if (DATA.gate === null) entries.push(legendItem("forecast", line([[1, 6], [21, 6]], "final")));
   else {
-    for (const scale of SCALES) entries.push(legendItem(`forecast, ${scale} leap`, line([[1, 6], [21, 6]], `final scale-${scale}`)));
+    const taken = DATA.model.schedules ? SCALES.filter((scale, i) => DATA.model.schedules.leaps[i]) : SCALES;
+    for (const scale of taken) entries.push(legendItem(`forecast, ${scale} leap`, line([[1, 6], [21, 6]], `final scale-${scale}`)));
     entries.push(legendItem("coarse forecast", line([[0, 6], [22, 6]], "coarse")));
   }
   DATA.levels.forEach((level, i) => {

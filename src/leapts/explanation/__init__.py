@@ -1,0 +1,1 @@
+"""Explain forecasts: exact sums, interventions, counterfactual pasts, and what changed between two forecasts."""
