@@ -5,6 +5,8 @@ from pathlib import Path
 
 from leapts.files import write_file
 from leapts_bench import results
+from leapts_bench.anomalies.page import FILE as ANOMALIES
+from leapts_bench.anomalies.page import anomalies_page
 from leapts_bench.results import Line
 from leapts_bench.speed import FILE as SPEED_FILE
 from leapts_bench.suites import DISTILLED, ENSEMBLE, SUITES, Entry, entries
@@ -39,6 +41,7 @@ def write(folder: Path, docs: Path) -> None:
     for name, page in render(suites, done, results.read(folder / SPEED_FILE)).items():
         (docs / name).parent.mkdir(parents=True, exist_ok=True)
         write_file(docs / name, page.encode())
+    write_file(docs / "benchmarks" / "anomalies.md", anomalies_page(results.read(folder / ANOMALIES)).encode())
     (docs / "images").mkdir(exist_ok=True)
     of = grouped(suites, done)
     write_file(docs / "images" / PAPER_CHART, against_paper_chart(kinds(of)))
