@@ -11,7 +11,7 @@ RELEASE_READY := $(RELEASE)/.ready
 PYTEST := -m pytest --numprocesses 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow public-api coverage lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean stress mutation
+.PHONY: help demo test test-slow public-api coverage lint check peers clusters format docs wheel wheel-test lock licences sbom audit speed bench bench-speed bench-table clean stress mutation nightly
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -95,6 +95,8 @@ $(CLUSTERS_READY): pyproject.toml constraints.txt
 
 clusters: $(CLUSTERS_READY) ## test forecasts, training, searches and suites on Ray and Spark
 	$(CLUSTERS)/bin/pytest tests/integrations/ray tests/bench/test_scale.py
+
+nightly: lint coverage peers clusters docs wheel-test ## run everything there is, hours of it: lint, all tests, peers, clusters, site, wheel
 
 format: $(READY) ## format the code and apply the linter's fixes
 	$(BIN)/ruff check --fix .
