@@ -19,8 +19,8 @@ from leapts.forecasting.auto_config import AutoConfig, AutoOption
 from leapts.forecasting.estimator import LeapTS
 from leapts.forecasting.predictor import Predictor, tail_of
 from leapts.model.context import REACH
-from leapts.model.network import Execution, Forecast, Record, RunOptions
-from leapts.model.universal import UniversalConfig, UniversalModel
+from leapts.model.network import Execution, Forecast, GatedFusion, Record, RunOptions
+from leapts.model.universal import StepBasis, UniversalConfig, UniversalModel
 from leapts.training.early_stopping import TrainingReport
 
 if TYPE_CHECKING:
@@ -70,6 +70,12 @@ class UniversalNetwork(nn.Module):
         self.model = model
         self.h = h
         self.median = QUANTILES.index(0.5)
+
+    @property
+    def fusion(self) -> GatedFusion:
+        """Return the rollout over the horizon, to describe it."""
+        nothing = torch.empty(0, 0, self.h)
+        return self.model.fusion(self.h, StepBasis(nothing, nothing))
 
     def snapshot(self) -> Self:
         """Return this network, which needs no preparation."""
