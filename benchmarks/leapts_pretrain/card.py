@@ -7,7 +7,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-from leapts.forecasting.networks import WEIGHTS, load_universal, training_facts
+from leapts.forecasting.zero_shot import WEIGHTS, load_universal, training_facts
 
 LOG = Path("benchmarks/results/pretrain.jsonl")
 PAGE, CURVE = Path("docs/benchmarks/pretraining.md"), Path("docs/images/pretraining.svg")
@@ -21,7 +21,7 @@ This page is written by `python -m leapts_pretrain card` from the weights of the
 
 | | |
 |---|---|
-| use | zero-shot and fine-tuned forecasts of single series ([how](../how-to/zero-shot.md)) |
+| use | zero-shot forecasts of single series ([how](../how-to/zero-shot.md)) |
 | weights | {weights:,}, in half precision ({size:.1f} MB) |
 | windows of training | {windows:,} |
 | hours of one core | {hours:.2f} |

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from leapts.forecasting.networks import training_facts
+from leapts.forecasting.zero_shot import training_facts
 from leapts_pretrain.card import DECISIONS, LOG, PAGE, draw_curve, read_log, render
 
 ROOT = Path(__file__).parents[2]
