@@ -47,6 +47,8 @@ class LeapTS(FittedModel):
         pad_short: Whether to accept series shorter than a window; the steps they lack are masked.
         loss: `quantile` learns quantiles, whose median is the point forecast; `huber` a point forecast alone.
         combine: `auto`: the network and simple forecasts, weighted by their validation errors; `none`: the network.
+        init: `auto`: a network from random weights, then the pretrained one or the mean of both where validation
+            prefers it; `random`: the first alone; `pretrained`: fine-tune the pretrained network.
         point: `median`, or `mean` where totals matter: the mean of the learned quantiles.
         support: Values that can occur: `real`, `positive`, `count` or two limits; by default found for each series.
         val_size: Steps at the end of every series held out for validation checks and calibration.
@@ -69,7 +71,7 @@ class LeapTS(FittedModel):
         """
         from leapts.forecasting.zero_shot import ZeroShotLeapTS
 
-        return ZeroShotLeapTS(h, **options)
+        return ZeroShotLeapTS(h, init="pretrained", **options)
 
     @suggest_names
     def fit(

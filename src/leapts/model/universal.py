@@ -157,11 +157,11 @@ class UniversalModel(nn.Module):
         basis = StepBasis(simple_forecasts(context, horizon), step_features(context, horizon))
         mixture, rest = coefficients.split([SIMPLE_FORECASTS, 2 * STEP_FEATURES], 1)
         coarse = basis.expand(mixture.softmax(1), rest)
-        fused = self._fusion(horizon, basis)(coarse, first, [len(first)], options)
+        fused = self.fusion(horizon, basis)(coarse, first, [len(first)], options)
         units = Units(torch.zeros_like(context.center), torch.ones_like(context.scale))
         return Forecast(self.outputs(fused.values, features, units), self.outputs.point(coarse, units), fused.trace)
 
-    def _fusion(self, horizon: int, basis: StepBasis) -> GatedFusion:
+    def fusion(self, horizon: int, basis: StepBasis) -> GatedFusion:
         """Join the parts of the rollout for a horizon; their weights are shared."""
         rollout = Rollout(
             hidden=self.config.hidden,
