@@ -32,3 +32,11 @@ def test_a_horizon_out_of_range_is_refused(leapts: Leapts, horizon: str) -> None
     result = leapts("forecast", "ShopSales", "--horizon", horizon)
     assert result.code == 2
     assert horizon in result.err
+
+
+def test_a_report_shows_the_forecasts_of_all_series(leapts: Leapts, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    result = leapts("forecast", "ShopSales", "--horizon", "4", "--report", str(page), "--json")
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["files"] == {"report": str(page)}
+    assert "ice_cream_parlor" in page.read_text()
