@@ -2,6 +2,7 @@
 
 python -m leapts_pretrain speed
 python -m leapts_pretrain train RUN --bank BANK --steps 100000
+python -m leapts_pretrain card
 python -m leapts_pretrain picture docs/images/generators.png
 """
 
@@ -15,6 +16,7 @@ import torch
 from leapts.datasets.loading import data_folder
 from leapts_pretrain.bank import Bank, BankOptions
 from leapts_pretrain.build import build
+from leapts_pretrain.card import write_card
 from leapts_pretrain.generators import GENERATORS, generate
 from leapts_pretrain.memory import keep_freed_memory
 from leapts_pretrain.picture import draw
@@ -65,6 +67,7 @@ def main() -> None:
     exporting.add_argument("folder", type=Path)
     exporting.add_argument("--bank", type=Path, required=True)
     exporting.add_argument("--out", type=Path, required=True)
+    commands.add_parser("card", help="write the model card and the curve of training into docs/")
     commands.add_parser("picture", help="draw examples of every generator").add_argument("path", type=Path)
     options = parser.parse_args()
     keep_freed_memory()
@@ -82,6 +85,8 @@ def main() -> None:
         pretrain(options.folder, sampler, PretrainOptions(), steps=options.steps, decay=options.decay)
     if options.command == "export":
         export(options.folder, PretrainOptions(), options.bank, options.out)
+    if options.command == "card":
+        write_card()
     if options.command == "picture":
         draw(options.path)
 
