@@ -19,10 +19,14 @@ from leapts.errors import ConfigError
 from leapts.messages import explain, quoted
 from leapts.parts import (
     ControlledState,
+    EnsembleNetwork,
     HierarchicalScheduling,
     Mixing,
+    Network,
     NoMixing,
     Options,
+    OwnNetwork,
+    PretrainedNetwork,
     SchedulingOptions,
     Size,
     StateOptions,
@@ -39,11 +43,15 @@ Fill = Literal["interpolate", "ffill"] | float | int
 TimeAxis = Literal["calendar", "row"]
 Loss = Literal["quantile", "huber"]
 Combine = Literal["auto", "none"]
+Init = Literal["auto", "random", "pretrained"]
 Point = Literal["median", "mean"]
 SupportName = Literal["auto", "real", "positive", "count"]
 
 # Quantiles that a network learns by default: for intervals of 20, 40, 60, 80, 90 and 95 %.
 QUANTILES = (0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975)
+
+
+MAX_PRETRAINED_HORIZON = 1_000
 
 
 class RootOptions(Options):
@@ -170,6 +178,7 @@ class ModelConfig(RootOptions):
         default=False, description="add a linear map from the look-back to the horizon to the coarse forecast"
     )
     series_embedding: bool = Field(default=False, description="a learned vector for each series")
+    network: Network = OwnNetwork()
     mixing: Mixing = NoMixing()
     scheduling: Scheduling = HierarchicalScheduling()
     state: State = ControlledState()
@@ -184,6 +193,16 @@ class ModelConfig(RootOptions):
     point: Point = Field(default="median", description="point forecast: the median, or the mean of the quantiles")
 
     @property
+    def min_history(self) -> int | None:
+        """Known steps that a look-back of validation or calibration needs; None if no step may be unknown."""
+        match self.network:
+            case PretrainedNetwork():
+                return min(self.input_size, 4 * self.h)
+            case EnsembleNetwork(lookback=lookback):
+                return lookback
+        return self.input_size if self.mask else None
+
+    @property
     def clusters(self) -> int:
         """Number of groups of series, each with its own vector field."""
         return self.state.clusters if isinstance(self.state, ControlledState) else 1
@@ -192,6 +211,10 @@ class ModelConfig(RootOptions):
     def _parts_fit_together(self) -> Self:
         if self.temporal_clip[0] > self.temporal_clip[1]:
             raise ValueError(f"temporal_clip is (lowest, highest), not {self.temporal_clip}")
+        if self.network.kind != "own" and self.h > MAX_PRETRAINED_HORIZON:
+            raise ValueError(f"h={self.h}: the pretrained network forecasts from 1 to {MAX_PRETRAINED_HORIZON} steps")
+        if isinstance(self.network, EnsembleNetwork) and self.network.lookback > self.input_size:
+            raise ValueError(f"network.lookback={self.network.lookback}: is more than input_size={self.input_size}")
         is_rising = list(self.quantiles) == sorted(set(self.quantiles))
         if self.quantiles and not (0.5 in self.quantiles and is_rising and len(self.quantiles) > 1):
             raise ValueError(
@@ -278,9 +301,21 @@ class FitConfig(RootOptions):
     combine: Combine = Field(
         default="auto", description="combine the network with simple forecasts by their validation errors, or do not"
     )
+    init: Init = Field(
+        default="random",
+        description="start from random weights, or fine-tune the pretrained network; auto: from random weights, then "
+        "the pretrained network or the mean of both where validation prefers it",
+    )
     alias: str = Field(default="LeapTS", description="name of the column of forecasts")
     model: Mapping[str, Any] = Field(default={}, description="options of ModelConfig, by name")
     training: Mapping[str, Any] = Field(default={}, description="options of TrainingConfig, by name")
+
+    @property
+    def may_use_pretrained(self) -> bool:
+        """Whether the network is left open: options of a network or of its training ask for that network."""
+        given = self.model or self.training.keys() - {"random_seed"} or self.input_size is not None
+        is_possible = self.loss == "quantile" and self.h <= MAX_PRETRAINED_HORIZON and self.val_size != 0
+        return self.init == "auto" and is_possible and not given
 
     @model_validator(mode="after")
     def _validation_holds_a_window(self) -> Self:

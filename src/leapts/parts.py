@@ -105,6 +105,26 @@ class LongShortTermState(StateOptions):
     kind: Literal["lstm"] = "lstm"
 
 
+class OwnNetwork(Options):
+    """The network that a fit trains from random weights."""
+
+    kind: Literal["own"] = "own"
+
+
+class PretrainedNetwork(Options):
+    """The universal network, as it was pretrained or fine-tuned."""
+
+    kind: Literal["pretrained"] = "pretrained"
+
+
+class EnsembleNetwork(Options):
+    """The mean of the quantiles of a network of the fit and of the pretrained one."""
+
+    kind: Literal["ensemble"] = "ensemble"
+    lookback: Size = Field(description="steps of history that the network of the fit sees")
+
+
+Network = Annotated[OwnNetwork | PretrainedNetwork | EnsembleNetwork, Field(discriminator="kind")]
 Mixing = Annotated[MlpMixing | PooledMixing | NoMixing, Field(discriminator="kind")]
 SCHEDULERS.declare(HierarchicalScheduling, FlatScheduling, MonteCarloScheduling, FixedStepScheduling, NoScheduling)
 STATE_CELLS.declare(ControlledState, RecurrentState, LongShortTermState)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from leapts import LeapTS
-from leapts.errors import ConfigError, ModelFileError
+from leapts.errors import ConfigError, DataError, ModelFileError
 from leapts.forecasting.zero_shot import WEIGHTS, load_universal, training_facts
 
 
@@ -49,8 +49,16 @@ def test_intervals_nest_and_leaps_tile_the_horizon(steps: int, h: int) -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [np.full(30, 7.0), np.full(30, 1e-9), 1e12 + np.arange(30.0), np.array([3.0, 4.0]), np.tile([0.0, 0.0, 5.0], 10)],
-    ids=["constant", "tiny", "huge", "two points", "intermittent"],
+    [
+        np.full(30, 7.0),
+        np.full(30, 1e-9),
+        1e-30 * np.arange(30.0),
+        1e12 + np.arange(30.0),
+        3e28 * (1 + np.arange(30.0)),
+        np.array([3.0, 4.0]),
+        np.tile([0.0, 0.0, 5.0], 10),
+    ],
+    ids=["constant", "small", "tiny", "far", "huge", "two points", "intermittent"],
 )
 def test_unusual_series_have_finite_forecasts_near_their_values(values: np.ndarray) -> None:
     forecast = LeapTS.pretrained(h=12).predict(_frame({"a": values}), level=[95])
@@ -63,6 +71,11 @@ def test_unusual_series_have_finite_forecasts_near_their_values(values: np.ndarr
         assert (found >= 0).all()
 
 
+def test_a_series_without_values_is_refused_by_name() -> None:
+    with pytest.raises(DataError, match="lost"):
+        LeapTS.pretrained(h=12, fill="ffill").predict(_frame({"a": _waves(), "lost": np.full(30, np.nan)}))
+
+
 def test_a_backtest_trains_nothing_and_reports_coverage() -> None:
     model = LeapTS.pretrained(h=12)
     frame, coverage = model.cross_validation(_frame({"a": _waves()}), n_windows=5, level=[80], return_coverage=True)
@@ -70,12 +83,14 @@ def test_a_backtest_trains_nothing_and_reports_coverage() -> None:
     assert 0 < coverage[80] <= 1
 
 
-def test_the_pretrained_model_says_what_it_cannot_do(tmp_path: Path) -> None:
-    model = LeapTS.pretrained(h=12).fit(_frame({"a": _waves()}))
-    with pytest.raises(ConfigError, match="save"):
-        model.save(tmp_path / "model")
-    with pytest.raises(ConfigError, match="fit a LeapTS"):
-        model.update(_frame({"a": _waves()}))
+def test_a_calibration_stays_for_the_forecast_of_other_series() -> None:
+    frame = _frame({"a": _waves()})
+    model = LeapTS.pretrained(h=12).fit(frame).calibrate(frame)
+    model.predict(_frame({"b": _waves() + 100}))
+    assert model.predictor_.calibration is not None
+
+
+def test_the_pretrained_model_says_what_it_cannot_do() -> None:
     with pytest.raises(ConfigError, match="h=1001"):
         LeapTS.pretrained(h=1001).predict(_frame({"a": _waves()}))
 

@@ -38,6 +38,7 @@ _FIT: tuple[tuple[str, type[RootOptions], str], ...] = (
     ("val_size", FitConfig, "val_size"),
     ("loss", FitConfig, "loss"),
     ("support", FitConfig, "support"),
+    ("init", FitConfig, "init"),
 )
 # Flags by the names that options have in Python, for error messages.
 FLAGS = {
@@ -72,7 +73,7 @@ def _flag(name: str, group: type[RootOptions], option: str) -> inspect.Parameter
     default, remark = field.default, ""
     if field.is_required():
         default = inspect.Parameter.empty
-    elif group is not ReadOptions and name not in ("seed", "loss", "support"):
+    elif group is not ReadOptions and name not in ("seed", "loss", "support", "init"):
         default, remark = None, f" [{default if name == 'learning_rate' else 'chosen from the data'}]"
     shown = typer.Option(min=limit, help=f"{text[0].upper()}{text[1:]}.{remark}")
     return _parameter(name, Annotated[kind | None, shown], default)

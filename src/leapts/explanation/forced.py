@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from leapts.forecasting.zero_shot import UniversalNetwork
+from leapts.errors import ConfigError
+from leapts.forecasting.networks import Ensemble, UniversalNetwork
 from leapts.model import ScheduleTrace
 from leapts.model.network import CoarseOnly, Forecast, Fused, GatedFusion, Record, RunOptions
 from leapts.model.schedulers import Decision, Hidden, HierarchicalController, Length, Noise, RolloutNoise, Scheduler
@@ -109,6 +110,8 @@ class ForcedFusion(nn.Module):
 
 def forced_network(network: Any, decisions: Decisions | None, windows: Sequence[int]) -> Any:
     """Return a network with forced decisions for [windows, series]; without decisions, for one that has no leaps."""
+    if isinstance(network, Ensemble):
+        raise ConfigError("a mean with the pretrained network has no explanation yet; fit with init='random'")
     if decisions is None:
         return network
     if isinstance(network, UniversalNetwork):

@@ -73,7 +73,7 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
     Raises:
         ConfigError: When an option is impossible for the data.
     """
-    model, training = _model_options(config), _training_options(config.training)
+    model, training = _model_options(config), training_options(config.training)
     chosen = _Choices()
     h, (seasons, seasons_reason) = config.h, find_seasons(panel)
     chosen.given_or("seasons", None, list(seasons), seasons_reason)
@@ -141,7 +141,7 @@ def _model_options(config: FitConfig) -> dict[str, Any]:
     return model | {part: {"kind": model[part]} for part in _PARTS if isinstance(model.get(part), str)}
 
 
-def _training_options(training: Mapping[str, Any]) -> dict[str, Any]:
+def training_options(training: Mapping[str, Any]) -> dict[str, Any]:
     """Options of training as given, each validated and of its own type."""
     given = {name: value for name, value in training.items() if value is not None}
     return TrainingConfig(**given).model_dump(exclude_unset=True)

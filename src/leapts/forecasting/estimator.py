@@ -47,6 +47,7 @@ class LeapTS(FittedModel):
         pad_short: Whether to accept series shorter than a window; the steps they lack are masked.
         loss: `quantile` learns quantiles, whose median is the point forecast; `huber` a point forecast alone.
         combine: `auto`: the network and simple forecasts, weighted by their validation errors; `none`: the network.
+        init: Weights to start from: `random`, `pretrained`, or `auto`: random, then the best of both and their mean.
         point: `median`, or `mean` where totals matter: the mean of the learned quantiles.
         support: Values that can occur: `real`, `positive`, `count` or two limits; by default found for each series.
         val_size: Steps at the end of every series held out for validation checks and calibration.
@@ -64,12 +65,11 @@ class LeapTS(FittedModel):
         """Make a model that forecasts without training: `LeapTS.pretrained(h=24).predict(df)`.
 
         Args:
-            h: Horizon, up to 1,000 steps.
-            options: Options of reading, `support` and `alias`, as for `LeapTS`.
+            options: Options of reading, `support` and `alias`, as for `LeapTS`; h is at most 1,000.
         """
         from leapts.forecasting.zero_shot import ZeroShotLeapTS
 
-        return ZeroShotLeapTS(h, **options)
+        return ZeroShotLeapTS(h, init="pretrained", **options)
 
     @suggest_names
     def fit(

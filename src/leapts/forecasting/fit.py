@@ -17,9 +17,10 @@ from leapts.errors import ConfigError, TrainingError
 from leapts.files import claimed
 from leapts.forecasting.auto_config import AutoConfig, AutoOption, FitPlan, choose_val_size, plan_fit, typical_length
 from leapts.forecasting.held_out import calibration_of, held_out_part, naive_mae, validation_windows
+from leapts.forecasting.networks import BUILDERS, UniversalNetwork, load_universal
 from leapts.forecasting.predictor import Predictor, tail_of
+from leapts.forecasting.pretrained import plan_fine_tuning, with_pretrained
 from leapts.model import LeapTSModel, cluster_series
-from leapts.model.build import build_model
 from leapts.training.checkpoint import Checkpoint
 from leapts.training.distillation import train_with_distillation
 from leapts.training.distributed import Workers, current_workers, require_same
@@ -55,15 +56,12 @@ def fit(
         TrainingError: When training diverges.
     """
     workers = workers or current_workers()
-    _require_length(panel, config)
-    plan = plan_fit(panel, config)
-    if not config.pad_short or plan.model.n_series is not None:
-        _require_windows(panel, plan)
-    if workers.size > 1:
-        require_same(workers, bytes.fromhex(_fingerprint(panel, plan)))
+    plan = _planned(panel, config, workers)
     predictor = _untrained(panel, plan, config)
     held_out_panel = held_out_part(panel, plan.val_size, plan.model)
-    validation = validation_windows(predictor, held_out_panel)
+    validation = validation_windows(predictor, held_out_panel, plan.val_size)
+    if config.init == "pretrained" and validation is None:
+        return predictor
     training = predictor.sliding_windows(plan.train, partial=True)
     has_linear = plan.model.linear_path
     start = start_linear_path(predictor.model, training, validation, plan.seasons) if has_linear else None
@@ -78,7 +76,7 @@ def fit(
                 progress=progress,
                 checkpoint=checkpoint,
                 workers=workers,
-                beat_start=has_linear,
+                beat_start=has_linear or config.init == "pretrained",
             )
     except TrainingError as error:
         if on_failure is not None and isinstance(error.report, TrainingReport):
@@ -87,7 +85,27 @@ def fit(
     predictor = replace(predictor, report=report)
     if start is not None:
         predictor = _with_linear_options(predictor, plan, start, validation if config.combine == "auto" else None)
-    return _calibrated(predictor, validation, held_out_panel)
+    if config.may_use_pretrained and workers.size == 1:
+        return _with_pretrained(predictor, panel, plan.val_size)
+    return _calibrated(predictor, validation, held_out_panel, plan.val_size)
+
+
+def _planned(panel: Panel, config: FitConfig, workers: Workers) -> FitPlan:
+    """Settle all options; refuse data that are too short for them, or that differ between processes."""
+    _require_length(panel, config)
+    plan = plan_fine_tuning(panel, config) if config.init == "pretrained" else plan_fit(panel, config)
+    if not config.pad_short or plan.model.n_series is not None:
+        _require_windows(panel, plan)
+    if workers.size > 1:
+        require_same(workers, bytes.fromhex(_fingerprint(panel, plan)))
+    return plan
+
+
+def _with_pretrained(own: Predictor, panel: Panel, val_size: int) -> Predictor:
+    """Choose between a fitted network, the pretrained one and their mean, and calibrate the choice."""
+    chosen = with_pretrained(own, panel, val_size)
+    held_out = held_out_part(panel, val_size, chosen.config)
+    return _calibrated(chosen, validation_windows(chosen, held_out, val_size), held_out, val_size)
 
 
 def _require_windows(panel: Panel, plan: FitPlan) -> None:
@@ -164,7 +182,7 @@ def update(
         auto_config=AutoConfig([*options, *([held_out] if held_out.value != val_size else [])]),
     )
     held_out_panel = held_out_part(panel, held_out.value, predictor.config)
-    validation = validation_windows(updated, held_out_panel)
+    validation = validation_windows(updated, held_out_panel, held_out.value)
     report = train(
         model,
         updated.sliding_windows(train_panel, partial=True),
@@ -175,7 +193,7 @@ def update(
     )
     updated = replace(updated, report=report)
     if validation is not None:
-        return _calibrated(updated, validation, held_out_panel)
+        return _calibrated(updated, validation, held_out_panel, held_out.value)
     has_old_units = predictor.has_series_of(panel) and torch.equal(scaler.std, predictor.scaler.std)
     if predictor.calibration is None or has_old_units:
         return updated
@@ -201,13 +219,13 @@ def _val_size_of_update(predictor: Predictor, panel: Panel, given: int | None) -
 
 
 def _calibrated(
-    predictor: Predictor, validation: StridedWindows | MaskedTargets | None, held_out: Panel | None
+    predictor: Predictor, validation: StridedWindows | MaskedTargets | None, held_out: Panel | None, val_size: int
 ) -> Predictor:
     """Add the calibration and the error of the seasonal naive forecast, if windows were held out."""
     if validation is None or held_out is None:
         return predictor
     report = replace(predictor.report, naive_mae=naive_mae(validation, held_out))
-    return replace(predictor, report=report, calibration=calibration_of(predictor, held_out))
+    return replace(predictor, report=report, calibration=calibration_of(predictor, held_out, val_size))
 
 
 def _untrained(panel: Panel, plan: FitPlan, config: FitConfig) -> Predictor:
@@ -232,7 +250,9 @@ def _new_model(
     config: ModelConfig, seed: int, clusters: tuple[int, ...] | None, start: LinearStart | None = None
 ) -> LeapTSModel:
     # Windows are in single precision, whatever torch's default is in the program around this.
-    model = build_model(config, seed=seed, clusters=clusters).float()
+    model = BUILDERS[config.network.kind](config, seed=seed, clusters=clusters).float()
+    if config.network.kind == "pretrained":
+        model.load_state_dict(UniversalNetwork(load_universal(), config.h).state_dict())
     if start is not None:
         start.apply(model)
     return model

@@ -18,6 +18,7 @@ from leapts.forecasting.samples import held_out_scores
 
 _MAX_VALIDATION_ROWS = 50_000  # more windows hardly change which weights are best
 _MAX_CALIBRATION_ROWS = 20_000
+_MAX_PRETRAINED_ROWS = 4_000  # the pretrained network is slower: half a second of one core
 _MAX_CALIBRATION_NUMBERS = 2**26  # rows x steps x quantiles: 256 MiB
 
 
@@ -30,7 +31,9 @@ def held_out_part(panel: Panel, val_size: int, config: ModelConfig) -> Panel | N
     return None if long_enough is None else long_enough.tail(val_size + config.input_size).without_lookahead()
 
 
-def validation_windows(predictor: Predictor, panel: Panel | None) -> StridedWindows | MaskedTargets | None:
+def validation_windows(
+    predictor: Predictor, panel: Panel | None, val_size: int = 0
+) -> StridedWindows | MaskedTargets | None:
     """Sample the windows for validation checks, if any steps are held out.
 
     A series that is constant in the training part has no standard deviation, so its errors could outweigh all others.
@@ -38,7 +41,7 @@ def validation_windows(predictor: Predictor, panel: Panel | None) -> StridedWind
     """
     if panel is None or (predictor.pad_short and int(panel.lengths.max()) <= predictor.config.h):
         return None
-    windows = _sampled_windows(predictor, panel, _MAX_VALIDATION_ROWS)
+    windows = _sampled_windows(predictor, panel, _MAX_VALIDATION_ROWS, val_size)
     constant = predictor.scaling(panel)[0].constant
     if not bool(constant.any()):
         return windows
@@ -47,9 +50,16 @@ def validation_windows(predictor: Predictor, panel: Panel | None) -> StridedWind
     return MaskedTargets(windows, constant) if bool(counts.any()) and not bool(counts.all()) else windows
 
 
-def _sampled_windows(predictor: Predictor, panel: Panel, max_rows: int) -> StridedWindows:
-    """Sample windows of a panel evenly, with at most `max_rows` rows in all."""
+def _sampled_windows(predictor: Predictor, panel: Panel, max_rows: int, val_size: int = 0) -> StridedWindows:
+    """Sample windows of a panel evenly, with at most `max_rows` rows in all, fewer for the pretrained network.
+
+    Its look-back may reach back before the series, so only the last windows have all targets in the held-out part.
+    """
     windows = predictor.sliding_windows(panel)
+    if predictor.config.network.kind != "own":
+        max_rows = min(max_rows, _MAX_PRETRAINED_ROWS)
+        if val_size:
+            windows = predictor.sliding_windows(panel, latest=max(1, val_size - predictor.config.h + 1))
     # Windows of a univariate model are numbered one series after the other.
     per_series = 1 if predictor.is_multivariate else max(1, len(windows) // len(panel))
     rows = len(windows) * _rows_per_window(predictor, panel)
@@ -70,15 +80,15 @@ def _rows_per_window(predictor: Predictor, panel: Panel) -> int:
     return len(panel) if predictor.is_multivariate else 1
 
 
-def calibration_of(predictor: Predictor, panel: Panel) -> Calibration:
-    """Correct the quantiles of a model by its errors on held-out windows.
+def calibration_of(predictor: Predictor, panel: Panel, val_size: int = 0) -> Calibration:
+    """Correct the quantiles of a model by its errors on held-out windows; by default on all windows of the panel.
 
     Series with enough windows have corrections of their own; the others, and unseen series, share those of all windows.
     Constant series count only if there are no others.
     """
     h = predictor.config.h
     affordable = _MAX_CALIBRATION_NUMBERS // (h * len(predictor.levels))
-    windows = _sampled_windows(predictor, panel, min(_MAX_CALIBRATION_ROWS, affordable))
+    windows = _sampled_windows(predictor, panel, min(_MAX_CALIBRATION_ROWS, affordable), val_size)
     forecasts, targets = [], []
     for some in torch.arange(len(windows)).split(max(1, 8192 // _rows_per_window(predictor, panel))):
         batch = windows.gather(some)

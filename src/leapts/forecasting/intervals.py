@@ -93,9 +93,7 @@ def quantile_bounds(quantiles: Sequence[float], model: str = "LeapTS") -> tuple[
     return tuple(found)
 
 
-def requested_bounds(
-    level: Sequence[Level] | None, quantiles: Sequence[float] | None, model: str = "LeapTS"
-) -> tuple[Bound, ...]:
+def requested_bounds(level: Any, quantiles: Any, model: str = "LeapTS") -> tuple[Bound, ...]:
     """Bounds of the intervals or of the quantiles a user asked for; none of either: no bounds.
 
     Raises:
@@ -191,8 +189,8 @@ class Calibration:
         levels = POINT_LEVELS if is_point else tuple(levels)
         weights = _OLDEST_WEIGHT**ages
         counts = torch.bincount(groups)
-        offsets = torch.zeros(len(counts), targets.shape[1], len(levels))
-        usual = torch.zeros(len(counts), targets.shape[1])
+        offsets = torch.zeros(len(counts), targets.shape[1], len(levels), dtype=torch.float32)
+        usual = torch.zeros(len(counts), targets.shape[1], dtype=torch.float32)
         for group in counts.nonzero().flatten().tolist():
             rows = (groups == group).nonzero().flatten()
             usual[group] = spread[rows].median(0).values

@@ -15,6 +15,7 @@ from leapts.config import (
     Duplicates,
     Fill,
     FitConfig,
+    Init,
     Layout,
     Loss,
     ModelConfig,
@@ -34,7 +35,7 @@ R = TypeVar("R")
 
 _READ_OPTIONS = ("id_col", "time_col", "target_col", "layout", "freq", "fill", "duplicates")
 _TRAINING_OPTIONS = ("max_steps", "batch_size", "learning_rate", "random_seed")
-_FIT_OPTIONS = ("h", "input_size", "val_size", "pad_short", "combine", "point", "loss", "support", "alias")
+_FIT_OPTIONS = ("h", "input_size", "val_size", "pad_short", "combine", "point", "loss", "support", "init", "alias")
 
 # Names people type, by the name they have here.
 _SYNONYMS = {
@@ -108,6 +109,7 @@ class Params:
         loss: Loss = "quantile",
         support: SupportName | tuple[float, float] = "auto",
         combine: Combine = "auto",
+        init: Init = "random",
         point: Point = "median",
         val_size: int | None = None,
         max_steps: int | None = None,
@@ -131,6 +133,7 @@ class Params:
         self.loss = loss
         self.support = support
         self.combine = combine
+        self.init = init
         self.point = point
         self.val_size = val_size
         self.max_steps = max_steps

@@ -108,7 +108,7 @@ class Predictor:
             history = values.view((1, -1, steps) if self.is_multivariate else (-1, 1, steps))
             batch = WindowBatch(history, history[..., :0])
         else:
-            min_history = steps if self.config.mask else None
+            min_history = None if self.config.min_history is None else steps
             short = Windows(values, tail.offsets, steps, 0, pad_short=True, min_history=min_history)
             batch = short.gather(torch.arange(len(panel)))
         return ForecastWindows(panel=panel, batch=batch, scaler=scaler, groups=groups, support=self.support_of(tail))
@@ -183,18 +183,20 @@ class Predictor:
             ScheduleTrace.joined(traces) if traces else None,
         )
 
-    def sliding_windows(self, panel: Panel, *, partial: bool = False) -> Windows | AlignedWindows:
+    def sliding_windows(
+        self, panel: Panel, *, partial: bool = False, latest: int | None = None
+    ) -> Windows | AlignedWindows:
         """All windows of a panel with their targets, scaled, for training, validation and calibration.
 
-        With a mask, and if `partial`, windows with a horizon of history count too; the rest of it is unknown.
+        With a mask and `partial`, a horizon of history is enough. `latest` keeps the last windows of univariate series.
         """
         scaler = self.scaling(panel)[0]
         values = _scaled(scaler.from_own_means(panel) if self.config.normalization != "none" else scaler, panel)
         if self.is_multivariate:
             return AlignedWindows(values.view(len(panel), -1), self.config.input_size, self.config.h)
-        steps, h = self.config.input_size, self.config.h
-        min_history = None if not self.config.mask else min(h, steps) if partial else steps
-        return Windows(values, panel.offsets, steps, h, pad_short=self.pad_short, min_history=min_history)
+        steps, h, least = self.config.input_size, self.config.h, self.config.min_history
+        least = min(h, steps) if least and (partial or latest) else least
+        return Windows(values, panel.offsets, steps, h, pad_short=self.pad_short, min_history=least, latest=latest)
 
     def scaling(self, panel: Panel) -> tuple[Scaler, Int64[Tensor, " series"]]:
         """Scaling, and group in the calibration, of each series of a panel.

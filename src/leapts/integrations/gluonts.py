@@ -115,7 +115,7 @@ class LeapTSEstimator(Estimator):
         entries = list(training_data)
         names = [_name(entry, f"series {place}") for place, entry in enumerate(entries)]
         options: dict[str, Any] = {"fill": "ffill"}
-        if any(entry.get("item_id") is None for entry in entries):
+        if self.options.get("init") != "pretrained" and any(entry.get("item_id") is None for entry in entries):
             # Without names, a multivariate model could not tell its series apart when it forecasts.
             options["model"] = {"mixing": "none"}
         model = LeapTS(self.prediction_length, **options | self.options)

@@ -23,9 +23,9 @@ from leapts.data.timezone import is_timezone
 from leapts.data.validation import MAX_VALUE
 from leapts.forecasting.auto_config import AutoOption
 from leapts.forecasting.intervals import POINT_LEVELS
+from leapts.forecasting.networks import BUILDERS
 from leapts.messages import explain, quoted
 from leapts.model import LeapTSModel
-from leapts.model.build import build_model
 from leapts.training.early_stopping import TrainingReport
 
 SCHEMA = 4
@@ -153,12 +153,12 @@ def network_from(tensors: Mapping[str, Tensor], config: FolderConfig) -> LeapTSM
     if config.model.h > sum(value.numel() for value in weights.values()):
         raise ValueError(f"model.h={config.model.h}: is more than the network has weights")
     with torch.device("meta"):  # weights without memory, until those of the file are checked
-        model = build_model(config.model, seed=0, clusters=config.clusters)
+        model = BUILDERS[config.model.network.kind](config.model, seed=0, clusters=config.clusters)
     _require_shapes(tensors, config, model)
     _require_ranges(tensors, config)
     model.load_state_dict(weights, assign=True)
     if any(constant.is_meta for constant in model.buffers()):  # of a registered part; our own are on the CPU
-        model = build_model(config.model, seed=0, clusters=config.clusters)
+        model = BUILDERS[config.model.network.kind](config.model, seed=0, clusters=config.clusters)
         model.load_state_dict(weights, assign=True)
     return model.float()
 
