@@ -19,6 +19,7 @@ from leapts.errors import ConfigError
 from leapts.messages import explain, quoted
 from leapts.parts import (
     ControlledState,
+    CovariateChannels,
     HierarchicalScheduling,
     Mixing,
     NoMixing,
@@ -108,6 +109,14 @@ Scheduling = Annotated[SerializeAsAny[SchedulingOptions], _options_of(SCHEDULERS
 State = Annotated[SerializeAsAny[StateOptions], _options_of(STATE_CELLS)]
 
 
+def _split_names(value: Any) -> Any:
+    """Split names given as one text: `price,promo`."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+Names = tuple[str, ...]
+
+
 class ReadOptions(RootOptions):
     """Options of reading a table, and of handling gaps and repeated rows."""
 
@@ -119,6 +128,16 @@ class ReadOptions(RootOptions):
     )
     freq: Annotated[str | int | None, BeforeValidator(_valid_freq)] = Field(
         default=None, description="frequency: a pandas alias or a whole number; by default inferred from the data"
+    )
+    futr_exog_list: Annotated[Names | None, BeforeValidator(_split_names)] = Field(
+        default=None,
+        description="columns that are known over the horizon; by default those that continue in rows without a target",
+    )
+    hist_exog_list: Annotated[Names | None, BeforeValidator(_split_names)] = Field(
+        default=None, description="columns that are known up to the forecast"
+    )
+    stat_exog_list: Annotated[Names | None, BeforeValidator(_split_names)] = Field(
+        default=None, description="columns that are constant in a series"
     )
     is_fitted: bool = Field(default=False, description="whether the frequency is the one of a fitted model")
     fill: Annotated[Fill | None, BeforeValidator(_valid_fill)] = Field(
@@ -182,6 +201,9 @@ class ModelConfig(RootOptions):
     )
 
     point: Point = Field(default="median", description="point forecast: the median, or the mean of the quantiles")
+    covariates: CovariateChannels | None = Field(
+        default=None, description="channels of covariates; set by a fit that is given any"
+    )
 
     @property
     def clusters(self) -> int:

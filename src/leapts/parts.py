@@ -34,6 +34,14 @@ class NoMixing(Options):
     kind: Literal["none"] = "none"
 
 
+class CovariateChannels(Options):
+    """Channels of the covariates of a network: one for a number, and one for each of several categories."""
+
+    future: Size = Field(default=1, description="channels that are known over the horizon")
+    past: Annotated[int, Field(ge=0)] = Field(default=0, description="channels that are known up to the forecast")
+    static: Size = Field(default=1, description="channels that a series has once")
+
+
 class SchedulingOptions(Options):
     """Base of the options of every scheduler; a subclass gives `kind` its one value."""
 

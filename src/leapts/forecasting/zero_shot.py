@@ -17,7 +17,7 @@ from leapts.data.scaling import Scaler, Support
 from leapts.errors import ConfigError, ModelFileError
 from leapts.forecasting.auto_config import AutoConfig, AutoOption
 from leapts.forecasting.estimator import LeapTS
-from leapts.forecasting.predictor import Predictor, tail_of
+from leapts.forecasting.predictor import Predictor
 from leapts.model.context import REACH
 from leapts.model.network import Execution, Forecast, GatedFusion, Record, RunOptions
 from leapts.model.universal import StepBasis, UniversalConfig, UniversalModel
@@ -90,6 +90,7 @@ class UniversalNetwork(nn.Module):
         execution: Execution = "dense",
         record: Record = "nothing",
         quantiles: bool = True,
+        covariates: None = None,  # noqa: ARG002
     ) -> Forecast:
         """Forecast the quantiles of every row, or their median alone."""
         return self.run(history, RunOptions(None, execution, record, quantiles))
@@ -127,7 +128,7 @@ def zero_shot_predictor(panel: Panel, h: int, support: Any = "auto") -> Predicto
         model=network,
         clusters=None,
         scaler=Scaler.fit(panel),
-        tail=tail_of(panel, steps),
+        tail=panel.ending(steps, h),
         pad_short=True,
         report=TrainingReport(),
         auto_config=AutoConfig([AutoOption("init", "pretrained", "no training was asked for")]),
@@ -151,6 +152,8 @@ class ZeroShotLeapTS(LeapTS):
 
     def predict(self, df: Any = None, **options: Any) -> Any:
         """Forecast the steps after the end of every series of a frame, as `LeapTS.predict` does."""
+        if options.get("futr_df") is not None or options.get("static_df") is not None:
+            raise ConfigError("the pretrained model does not use covariates yet; leave futr_df and static_df out")
         return super().predict(None, **options) if df is None else self.fit(df).predict(None, **options)
 
     def _newer(self, df: Any) -> Panel:
