@@ -18,6 +18,7 @@ WRITES = {
     "backtesting": [],
     "anomalies": [],
     "check-a-model": [],
+    "covariates": [],
     "prediction-intervals": [],
     "unseen-series": [],
     "zero-shot": [],

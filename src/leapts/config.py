@@ -19,6 +19,7 @@ from leapts.errors import ConfigError
 from leapts.messages import explain, quoted
 from leapts.parts import (
     ControlledState,
+    CovariateChannels,
     EnsembleNetwork,
     HierarchicalScheduling,
     Mixing,
@@ -26,7 +27,6 @@ from leapts.parts import (
     NoMixing,
     Options,
     OwnNetwork,
-    PretrainedNetwork,
     SchedulingOptions,
     Size,
     StateOptions,
@@ -49,7 +49,6 @@ SupportName = Literal["auto", "real", "positive", "count"]
 
 # Quantiles that a network learns by default: for intervals of 20, 40, 60, 80, 90 and 95 %.
 QUANTILES = (0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975)
-
 
 MAX_PRETRAINED_HORIZON = 1_000
 
@@ -116,6 +115,14 @@ Scheduling = Annotated[SerializeAsAny[SchedulingOptions], _options_of(SCHEDULERS
 State = Annotated[SerializeAsAny[StateOptions], _options_of(STATE_CELLS)]
 
 
+def _split_names(value: Any) -> Any:
+    """Split names given as one text: `price,promo`."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...] | None, BeforeValidator(_split_names)]
+
+
 class ReadOptions(RootOptions):
     """Options of reading a table, and of handling gaps and repeated rows."""
 
@@ -128,6 +135,12 @@ class ReadOptions(RootOptions):
     freq: Annotated[str | int | None, BeforeValidator(_valid_freq)] = Field(
         default=None, description="frequency: a pandas alias or a whole number; by default inferred from the data"
     )
+    futr_exog_list: Names = Field(
+        default=None,
+        description="columns that are known over the horizon; by default those that continue in rows without a target",
+    )
+    hist_exog_list: Names = Field(default=None, description="columns that are known up to the forecast")
+    stat_exog_list: Names = Field(default=None, description="columns that are constant in a series")
     is_fitted: bool = Field(default=False, description="whether the frequency is the one of a fitted model")
     fill: Annotated[Fill | None, BeforeValidator(_valid_fill)] = Field(
         default=None,
@@ -191,16 +204,12 @@ class ModelConfig(RootOptions):
     )
 
     point: Point = Field(default="median", description="point forecast: the median, or the mean of the quantiles")
+    covariates: CovariateChannels | None = Field(default=None, description="channels of covariates; set by a fit")
 
     @property
     def min_history(self) -> int | None:
         """Known steps that a look-back of validation or calibration needs; None if no step may be unknown."""
-        match self.network:
-            case PretrainedNetwork():
-                return min(self.input_size, 4 * self.h)
-            case EnsembleNetwork(lookback=lookback):
-                return lookback
-        return self.input_size if self.mask else None
+        return self.network.min_history(self.input_size, self.h, is_masked=self.mask)
 
     @property
     def clusters(self) -> int:

@@ -34,6 +34,14 @@ class NoMixing(Options):
     kind: Literal["none"] = "none"
 
 
+class CovariateChannels(Options):
+    """Channels of the covariates of a network: one for a number, and one for each of several categories."""
+
+    future: Size = Field(default=1, description="channels that are known over the horizon")
+    past: Annotated[int, Field(ge=0)] = Field(default=0, description="channels that are known up to the forecast")
+    static: Size = Field(default=1, description="channels that a series has once")
+
+
 class SchedulingOptions(Options):
     """Base of the options of every scheduler; a subclass gives `kind` its one value."""
 
@@ -110,11 +118,19 @@ class OwnNetwork(Options):
 
     kind: Literal["own"] = "own"
 
+    def min_history(self, input_size: int, h: int, *, is_masked: bool) -> int | None:  # noqa: ARG002
+        """Return the known steps that a look-back needs; None if no step may be unknown."""
+        return input_size if is_masked else None
+
 
 class PretrainedNetwork(Options):
     """The universal network, as it was pretrained or fine-tuned."""
 
     kind: Literal["pretrained"] = "pretrained"
+
+    def min_history(self, input_size: int, h: int, *, is_masked: bool) -> int | None:  # noqa: ARG002
+        """Return the known steps that a look-back needs: four horizons."""
+        return min(input_size, 4 * h)
 
 
 class EnsembleNetwork(Options):
@@ -122,6 +138,10 @@ class EnsembleNetwork(Options):
 
     kind: Literal["ensemble"] = "ensemble"
     lookback: Size = Field(description="steps of history that the network of the fit sees")
+
+    def min_history(self, input_size: int, h: int, *, is_masked: bool) -> int | None:  # noqa: ARG002
+        """Return the known steps that a look-back needs: those of the network of the fit."""
+        return self.lookback
 
 
 Network = Annotated[OwnNetwork | PretrainedNetwork | EnsembleNetwork, Field(discriminator="kind")]

@@ -34,7 +34,7 @@ def test_names_of_other_libraries_are_answered_with_ours(typed: str, meant: str)
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda model: model.predict(futr_df=1), ["LeapTS.predict", "'futr_df'", "covariates"]),
+        (lambda model: model.predict(X=1), ["LeapTS.predict", "'X'", "futr_df"]),
         (lambda model: model.predict(horizon=3), ["'horizon'", "LeapTS(h=...)"]),
         (lambda model: model.predict(levels=[80]), ["did you mean level"]),
         (lambda model: model.fit(1, epochs=3), ["LeapTS.fit", "LeapTS(max_steps=...)"]),

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 PREFIX = "dataset:"
 PAGE_SUFFIXES = (".html", ".htm")
-_READ = ("freq", "id_col", "time_col", "target_col", "layout", "fill", "duplicates")
+# Flags of reading, and the option that describes each.
+_LISTS = {"future": "futr_exog_list", "past": "hist_exog_list", "static": "stat_exog_list"}
+_READ = {name: name for name in ("freq", "id_col", "time_col", "target_col", "layout", "fill", "duplicates")} | _LISTS
 # Flags of a fit, and the option that describes each.
 _FIT: tuple[tuple[str, type[RootOptions], str], ...] = (
     ("horizon", FitConfig, "h"),
@@ -42,9 +44,11 @@ _FIT: tuple[tuple[str, type[RootOptions], str], ...] = (
 )
 # Flags by the names that options have in Python, for error messages.
 FLAGS = {
-    **{name: f"--{name.replace('_', '-')}" for name in (*_READ, "level", "step_size", "max_series")},
+    **{option: f"--{flag.replace('_', '-')}" for flag, option in _READ.items()},
+    **{name: f"--{name.replace('_', '-')}" for name in ("level", "step_size", "max_series")},
     **{option: f"--{flag.replace('_', '-')}" for flag, _, option in _FIT},
     "checkpoint_dir": "--checkpoint",
+    "futr_df": "--future-data",
     "n_samples": "--samples",
     "quantiles": "--quantile",
     "n_windows": "--windows",
@@ -70,7 +74,7 @@ def _flag(name: str, group: type[RootOptions], option: str) -> inspect.Parameter
     elif not isinstance(kind, type) and get_origin(kind) is not Literal:
         kind = str
     limit, text = next((one.ge for one in limits if hasattr(one, "ge")), None), str(field.description)
-    default, remark = field.default, ""
+    default, remark = field.default or None, ""
     if field.is_required():
         default = inspect.Parameter.empty
     elif group is not ReadOptions and name not in ("seed", "loss", "support", "init"):
@@ -121,7 +125,8 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in asked.items():
         if name in ("prepare", "pretrained"):
             fit = _FIT if name == "prepare" else ()
-            shown += [*(_flag(*one) for one in fit), *(_flag(name, ReadOptions, name) for name in _READ)]
+            shown += [_flag(*one) for one in fit]
+            shown += [_flag(flag, ReadOptions, option) for flag, option in _READ.items()]
         else:
             shown.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
     if asked.keys() & {"model", "prepare"}:  # --config sets the defaults of all other options and is thus read first
@@ -139,19 +144,25 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
             if name in asked:
                 values[name] = parse_levels(values[name], name)
         if "prepare" in asked:
-            read = ReadOptions(**{name: values.pop(name) for name in _READ})
+            read = _read_options(values)
             given = {option: values.pop(flag) for flag, _, option in _FIT}
             given["support"] = _parse_support(given["support"])
-            given |= {name: getattr(read, name) for name in _READ}
+            given |= {name: getattr(read, name) for name in _READ.values()}
             values["prepare"] = partial(_prepare, given, context.meta.get(TABLES, {}))
         if "pretrained" in asked:
-            read = ReadOptions(**{name: values.pop(name) for name in _READ})
-            values["pretrained"] = partial(_pretrained, {name: getattr(read, name) for name in _READ})
+            read = _read_options(values)
+            values["pretrained"] = partial(_pretrained, {name: getattr(read, name) for name in _READ.values()})
         command(**values)
 
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return run
+
+
+def _read_options(values: dict[str, Any]) -> ReadOptions:
+    """Take the options of reading out of the values of all flags."""
+    given = {option: values.pop(flag) for flag, option in _READ.items()}
+    return ReadOptions(**{name: value for name, value in given.items() if value is not None})
 
 
 def _prepare(
@@ -178,7 +189,7 @@ def _pretrained(given: Mapping[str, Any], data: str, horizon: int) -> tuple["Lea
 
 def _changed(given: Mapping[str, Any]) -> list[str]:
     """Flags of reading that a user set."""
-    return [FLAGS[name] for name in _READ if given[name] != ReadOptions.model_fields[name].default]
+    return [FLAGS[name] for name in _READ.values() if given[name] != ReadOptions.model_fields[name].default]
 
 
 def load(

@@ -29,6 +29,7 @@ _ENGINE = "Forecast here, or on a Ray cluster, from one folder of Parquet files 
 _PARTITIONS = "Number of partitions with --engine ray. [by files or rows]"
 _SAMPLES = "Number of sample paths, each a column; sums over a path have honest intervals."
 _LOCAL_ONLY = "--quantile, --samples, --trace, --threads or --escape-formulas"
+_FUTURE_DATA = "CSV or Parquet file with the known-future covariates of the steps to forecast."
 _OUT = "CSV or Parquet file to write; - for standard output."
 
 
@@ -37,6 +38,7 @@ def predict(
     model: options.Model,
     data: Annotated[str | None, typer.Argument(metavar="DATA", help=_DATA)] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help=_OUT)] = None,
+    future_data: Annotated[Path | None, typer.Option(help=_FUTURE_DATA)] = None,
     level: options.Levels = None,
     quantile: options.Quantiles = None,
     samples: Annotated[int, typer.Option(min=0, help=_SAMPLES)] = 0,
@@ -53,6 +55,8 @@ def predict(
     if level and quantile:
         raise ConfigError("give --level or --quantile, not both")
     if engine == "ray":
+        if future_data is not None:
+            raise ConfigError("--engine ray is not supported yet with --future-data; put the rows into DATA")
         if threads > 1 or escape_formulas or trace is not None or quantile or samples:
             raise ConfigError(f"--engine ray has no {_LOCAL_ONLY}; leave them out")
         if data is None or out is None or out == "-":
@@ -69,7 +73,7 @@ def predict(
     require_files(target, trace, data, model)
     forecaster, panel = options.load(model, data, threads)
     asked: dict[str, Any] = {"level": level or None, "quantiles": quantile or None}
-    asked |= {"n_samples": samples, "random_seed": random_seed}
+    asked |= {"n_samples": samples, "random_seed": random_seed, "futr_df": future_data}
     found = forecast_files(forecaster, panel, asked, target, trace, escape_formulas=escape_formulas)
     show_answer(found, {"model": model}, out, json=json, escape_formulas=escape_formulas)
 

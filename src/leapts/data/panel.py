@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float64, Int64, Shaped
 from torch import Tensor
 
+from leapts.data.covariates import Covariates
 from leapts.data.frequency import Positions, Timestamps, step_origin, timestamps_at
 from leapts.data.reader import DATES_OF_TEXT, FrameKind
 from leapts.errors import DataError
@@ -51,6 +52,7 @@ class Panel:
     unused: tuple[str, ...] = ()  # columns of the input frame that were not read
     forward_filled: Float64[Tensor, " rows"] | None = None  # values with gaps filled forward, if interpolated
     start_offsets: Positions | None = None  # steps from `first` to the first value of each series; None if all are 0
+    covariates: Covariates | None = None
 
     @classmethod
     def from_matrix(
@@ -133,6 +135,11 @@ class Panel:
         is_longer = bool((self.lengths > steps).any())
         return self._ranges((self.lengths - steps).clamp(min=0), self.lengths) if is_longer else self
 
+    def ending(self, steps: int, h: int) -> "Panel":
+        """Copy the last steps of every series and the covariates of the `h` steps after it, to free the rest."""
+        tail = self.tail(steps).with_covariates_up_to(h)
+        return replace(tail, values=tail.values.clone(), forward_filled=None)
+
     def select(self, series: Sequence[str | int]) -> "Panel":
         """Select series by name, in the given order.
 
@@ -155,7 +162,13 @@ class Panel:
         some, chosen = self._gathered(self.offsets[series] + begin, lengths), series.numpy()
         steps = begin.numpy() if self.start_offsets is None else begin.numpy() + self.start_offsets[chosen]
         names = tuple(self.series[place] for place in chosen.tolist())
-        return replace(some, series=names, first=self.first[chosen], start_offsets=steps if steps.any() else None)
+        return replace(
+            some,
+            series=names,
+            first=self.first[chosen],
+            start_offsets=steps if steps.any() else None,
+            covariates=self.covariates and self.covariates.select(series).moved(begin),
+        )
 
     def in_frames_of(self, kind: FrameKind) -> "Panel":
         """Change the library of the frames that forecasts are returned in."""
@@ -167,6 +180,10 @@ class Panel:
         Interpolation uses the value after a gap, which a forecast made inside the gap must not see.
         """
         return self if self.forward_filled is None else replace(self, values=self.forward_filled, forward_filled=None)
+
+    def with_covariates_up_to(self, h: int) -> "Panel":
+        """Copy the rows of its covariates up to `h` steps after each series."""
+        return replace(self, covariates=self.covariates and self.covariates.compact(self.lengths + h))
 
     @cached_property
     def starts(self) -> Timestamps:
@@ -213,7 +230,12 @@ class Panel:
             )
         else:
             some = self._gathered(self.offsets[:-1] + begin, end - begin)
-        return replace(some, first=first, start_offsets=start_offsets if start_offsets.any() else None)
+        return replace(
+            some,
+            first=first,
+            start_offsets=start_offsets if start_offsets.any() else None,
+            covariates=self.covariates and self.covariates.moved(begin),
+        )
 
     def _gathered(self, starts: Int64[Tensor, " chosen"], lengths: Int64[Tensor, " chosen"]) -> "Panel":
         """Copy `lengths` rows from each of the `starts` on."""

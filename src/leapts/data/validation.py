@@ -9,6 +9,7 @@ import torch
 
 from leapts.config import ReadOptions
 from leapts.data.columns import Columns, columns_of, possible_names
+from leapts.data.covariates import CovariateRows, find_covariates, known_rows
 from leapts.data.frequency import (
     Timestamps,
     infer_frequency,
@@ -46,7 +47,10 @@ def panel_from_table(table: Table, options: ReadOptions) -> Panel:
     columns = columns_of(table, options)
     rows = _in_order(columns, table, options)
     freq = _frequency(rows, table, options)
-    rows = _placed(rows, freq, table, options)
+    every = rows = _placed(rows, freq, table, options)
+    found = _covariates(rows, columns, table, options)
+    if found is not None and found.future:
+        rows = _with_target(rows)
     values, forward_filled, offsets, removed = _complete(rows, freq, table, options)
     _refuse_huge(values, offsets, rows, table)
     first, start_offsets = np.resize(rows.timestamps[rows.offsets[:-1]], len(rows.names)), removed
@@ -67,9 +71,10 @@ def panel_from_table(table: Table, options: ReadOptions) -> Panel:
             target_col=options.target_col,
             time_type=columns.time.dtype,
         ),
-        unused=columns.unused,
+        unused=tuple(name for name in columns.unused if name not in (found.names if found else ())),
         forward_filled=None if forward_filled is None else torch.from_numpy(forward_filled),
         start_offsets=start_offsets if start_offsets.any() else None,
+        covariates=None if found is None else found.read(every.source, every.offsets, every.positions, removed),
     )
 
 
@@ -154,6 +159,34 @@ def _repeated_rows(count: int, example: str, columns: Columns, table: Table, opt
     return DataError(
         f"{table.name}: {counted(count, 'row')} repeat{'s' if count == 1 else ''} an earlier one, first "
         f"({quoted(example)[1:-1]}); {hint}"
+    )
+
+
+def _covariates(rows: _Rows, columns: Columns, table: Table, options: ReadOptions) -> CovariateRows | None:
+    """Find the columns of covariates; known-future ones have values in rows without a target."""
+    if not (columns.unused or options.futr_exog_list or options.hist_exog_list or options.stat_exog_list):
+        return None
+    ahead = np.zeros(0, dtype=np.int64)
+    if options.futr_exog_list is None and columns.unused and not columns.is_wide:
+        ahead = np.flatnonzero(~known_rows(rows.values[0], rows.offsets))
+        ahead = ahead if rows.source is None else rows.source[ahead]
+    return find_covariates(table, options, columns.unused, ahead, is_wide=columns.is_wide)
+
+
+def _with_target(rows: _Rows) -> _Rows:
+    """Drop the rows after the last known target of each series."""
+    kept = known_rows(rows.values[0], rows.offsets)
+    if kept.all():
+        return rows
+    assert rows.positions is not None
+    counts = np.add.reduceat(kept, rows.offsets[:-1], dtype=np.int64)
+    return replace(
+        rows,
+        offsets=np.concatenate([[0], np.cumsum(counts)]),
+        timestamps=rows.timestamps[kept],
+        values=rows.values[:, kept],
+        source=np.flatnonzero(kept) if rows.source is None else rows.source[kept],
+        positions=rows.positions[kept],
     )
 
 

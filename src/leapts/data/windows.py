@@ -1,12 +1,15 @@
 """Windows by index: a look-back and the horizon after it, cut out when needed, never all at once."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from leapts.data.covariate_channels import EncodedCovariates
 from leapts.errors import DataError
+from leapts.model.covariates import CovariateWindows
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +21,24 @@ class WindowBatch:
 
     history: Float[Tensor, "batch variates input_size"]
     target: Float[Tensor, "batch variates horizon"]
+    covariates: CovariateWindows | None = None
+
+    @staticmethod
+    def joined(batches: "Sequence[WindowBatch]") -> "WindowBatch":
+        """Concatenate windows; all of them have covariates, or none."""
+        known = [batch.covariates for batch in batches if batch.covariates is not None]
+        covariates = CovariateWindows(*map(torch.cat, zip(*known, strict=True))) if known else None
+        history, target = (torch.cat([getattr(batch, part) for batch in batches]) for part in ("history", "target"))
+        return WindowBatch(history, target, covariates)
+
+    def split(self, size: int) -> "Iterator[WindowBatch]":
+        """Cut into batches of at most `size` windows."""
+        for start in range(0, max(1, len(self.history)), size):
+            some = slice(start, start + size)
+            covariates = (
+                None if self.covariates is None else CovariateWindows(*(part[some] for part in self.covariates))
+            )
+            yield WindowBatch(self.history[some], self.target[some], covariates)
 
 
 class Windows:
@@ -38,6 +59,7 @@ class Windows:
         pad_short: bool = False,
         min_history: int | None = None,
         latest: int | None = None,
+        covariates: EncodedCovariates | None = None,
     ) -> None:
         """Count the windows.
 
@@ -52,6 +74,7 @@ class Windows:
             min_history: Known steps of a look-back that are enough for a window; steps before the series are then
                 NaN. By default only whole look-backs are cut, and padding repeats the first value.
             latest: Number of windows of a series, its last ones; by default all of them.
+            covariates: Covariates of the series.
 
         Raises:
             DataError: When there is no window at all.
@@ -61,6 +84,7 @@ class Windows:
         self.input_size = input_size
         self.horizon = horizon
         self.step = step
+        self.covariates = covariates
         self.is_masked = min_history is not None
         least = min(min_history or input_size, input_size)
         lengths = offsets.diff()
@@ -97,8 +121,8 @@ class Windows:
         """Cut out windows by their numbers, from 0 to `len(self) - 1`."""
         series = self.series_of(index)
         span = self.input_size + self.horizon
-        begin = self.offsets.index_select(0, series)
-        starts = begin + self.starts_of(index)
+        begin, own_starts = self.offsets.index_select(0, series), self.starts_of(index)
+        starts = begin + own_starts
         if len(self.values) >= span and bool((starts >= begin).all()):
             cut = self.values.unfold(0, span, 1).index_select(0, starts)
         else:
@@ -106,19 +130,29 @@ class Windows:
             cut = self.values.index_select(0, rows.maximum(first).view(-1)).view(len(index), span)
             if self.is_masked:
                 cut.masked_fill_(rows < first, torch.nan)
-        return _parted(cut[:, None], self.input_size)
+        batch = _parted(cut[:, None], self.input_size)
+        if self.covariates is None:
+            return batch
+        return replace(batch, covariates=self.covariates.cut(series, own_starts, self.input_size, self.horizon, 1))
 
 
 class AlignedWindows:
     """All windows of aligned series; each window has all of them."""
 
-    def __init__(self, matrix: Float[Tensor, "series time"], input_size: int, horizon: int) -> None:
+    def __init__(
+        self,
+        matrix: Float[Tensor, "series time"],
+        input_size: int,
+        horizon: int,
+        covariates: EncodedCovariates | None = None,
+    ) -> None:
         """Count the windows of a matrix with one row for each series.
 
         Raises:
             DataError: When the series are shorter than a window.
         """
         self.matrix = matrix
+        self.covariates = covariates
         self.input_size = input_size
         self.horizon = horizon
         length = matrix.shape[1]
@@ -140,7 +174,11 @@ class AlignedWindows:
         """Cut out windows by their numbers, as views of memory that is ordered by series, the fastest copy."""
         spans = self.matrix.unfold(1, self.input_size + self.horizon, 1)
         cut = spans[:, index].transpose(0, 1)
-        return _parted(cut, self.input_size)
+        batch, width = _parted(cut, self.input_size), len(self.matrix)
+        if self.covariates is None:
+            return batch
+        series, starts = self.series_of(index), index.repeat_interleave(width)
+        return replace(batch, covariates=self.covariates.cut(series, starts, self.input_size, self.horizon, width))
 
 
 class StridedWindows:
@@ -176,7 +214,7 @@ class MaskedTargets:
         """Cut out windows by their numbers."""
         batch = self.windows.gather(index)
         hidden = self.hidden[self.windows.series_of(index)].view(*batch.target.shape[:2], 1)
-        return WindowBatch(batch.history, batch.target.masked_fill(hidden, torch.nan))
+        return replace(batch, target=batch.target.masked_fill(hidden, torch.nan))
 
 
 def _parted(spans: Float[Tensor, "batch variates span"], input_size: int) -> WindowBatch:

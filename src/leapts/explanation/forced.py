@@ -137,7 +137,14 @@ class ForcedNetwork(nn.Module):
         return self
 
     @torch.inference_mode()
-    def forecast(self, history: Tensor, *, record: Record = "nothing", quantiles: bool = True) -> Forecast:
+    def forecast(
+        self,
+        history: Tensor,
+        *,
+        record: Record = "nothing",
+        quantiles: bool = True,
+        covariates: None = None,  # noqa: ARG002 - refused before
+    ) -> Forecast:
         """Forecast, with decisions made from the schedule of the same forecast without them."""
         trace = self.plain.forecast(history, record="leaps").trace
         decisions = self.force(trace.arranged(lambda x: x.flatten(0, 1)))

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import torch
 
 from leapts.config import QUANTILES, FitConfig, ModelConfig, TrainingConfig, current_names
+from leapts.data.covariate_channels import CovariateEncoder
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler
 from leapts.data.seasons import find_seasons
 from leapts.data.windows import Windows
 from leapts.errors import ConfigError
+from leapts.messages import quoted
 from leapts.registration import load_named_kinds
 
 MAX_LOOKBACK = 192
@@ -61,6 +63,7 @@ class FitPlan(NamedTuple):
     train: Panel
     scaler: Scaler
     seasons: tuple[int, ...]  # in steps, the main one first
+    covariates: CovariateEncoder | None
 
 
 def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
@@ -102,6 +105,8 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
         options.setdefault("n_series", len(panel))
     if config.pad_short and options.get("n_series") is None and int(panel.lengths.min()) < input_size + h + val_size:
         options.setdefault("mask", True)
+    covariates = _covariates(train, chosen)
+    options.setdefault("covariates", covariates and covariates.channels)
     options.setdefault("linear_path", True)
     options.setdefault("lookback_pooling", input_size > _MAX_FULL_LOOKBACK)
     complete = ModelConfig(**options)
@@ -111,7 +116,23 @@ def plan_fit(panel: Panel, config: FitConfig) -> FitPlan:
         panel.matrix()  # refuses series that are not aligned
     windows = _count_windows(train, input_size, h, is_masked=complete.mask)
     training |= _batch_and_steps(chosen, training, windows, complete.n_series or 1)
-    return FitPlan(complete, TrainingConfig(**training), val_size, AutoConfig(chosen.options), train, scaler, seasons)
+    auto_config = AutoConfig(chosen.options)
+    return FitPlan(complete, TrainingConfig(**training), val_size, auto_config, train, scaler, seasons, covariates)
+
+
+def _covariates(train: Panel, chosen: "_Choices") -> CovariateEncoder | None:
+    """Learn the scaling and the categories of the covariates, and say which are used."""
+    known = train.covariates
+    if known is None:
+        return None
+    encoder = CovariateEncoder.fit(train)
+    used = () if encoder is None else tuple(one.name for one in encoder.codings)
+    if known.found and known.future:
+        reason = f"they continue after the last {quoted(train.style.target_col)}"
+        chosen.given_or("futr_exog_list", None, ", ".join(known.future), reason)
+    if constant := sorted({*known.columns, *known.static} - {*used}):
+        chosen.given_or("covariates left out", None, ", ".join(constant), "constant in the training part")
+    return encoder
 
 
 class _Choices:

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self, overload
 
 from leapts.data.panel import Panel
 from leapts.errors import ConfigError, ModelFileError, NotFittedError
-from leapts.forecasting.auto_config import AutoConfig
 from leapts.forecasting.cross_validation import Backtest, interval_scores
 from leapts.forecasting.fit import fit, update
 from leapts.forecasting.fitted_model import FittedModel
@@ -19,9 +17,7 @@ from leapts.forecasting.params import suggest_names, whole_number
 from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.progress import progress_bar
 from leapts.forecasting.trace_frame import Trace
-from leapts.messages import counted
 from leapts.training.distributed import Workers
-from leapts.training.early_stopping import TrainingReport
 from leapts.training.loop import Progress
 
 ShowProgress = Progress | Literal["auto"] | None
@@ -44,6 +40,10 @@ class LeapTS(FittedModel):
         layout: `long`, `wide`, or `auto`: found from the columns.
         fill: Imputation of gaps and missing values: `interpolate`, `ffill` or a number; by default they are errors.
         duplicates: Which of several rows with the same series and timestamp to keep: `first`, `last`, or `error`.
+        futr_exog_list: Covariates that are known over the horizon; by default the columns that continue in rows without
+            a target at the end of the data.
+        hist_exog_list: Covariates that are known up to the forecast.
+        stat_exog_list: Covariates that are constant in a series.
         pad_short: Whether to accept series shorter than a window; the steps they lack are masked.
         loss: `quantile` learns quantiles, whose median is the point forecast; `huber` a point forecast alone.
         combine: `auto`: the network and simple forecasts, weighted by their validation errors; `none`: the network.
@@ -65,7 +65,8 @@ class LeapTS(FittedModel):
         """Make a model that forecasts without training: `LeapTS.pretrained(h=24).predict(df)`.
 
         Args:
-            options: Options of reading, `support` and `alias`, as for `LeapTS`; h is at most 1,000.
+            h: Horizon, up to 1,000 steps.
+            options: Options of reading, `support` and `alias`, as for `LeapTS`.
         """
         from leapts.forecasting.zero_shot import ZeroShotLeapTS
 
@@ -76,6 +77,7 @@ class LeapTS(FittedModel):
         self,
         df: Any,
         *,
+        static_df: Any = None,
         progress: ShowProgress = "auto",
         checkpoint_dir: str | Path | None = None,
         resume: bool = False,
@@ -85,6 +87,7 @@ class LeapTS(FittedModel):
 
         Args:
             df: A frame (pandas, polars, pyarrow), or the path of a CSV or Parquet file, or `-` for standard input.
+            static_df: Static covariates, one row for each series; without `stat_exog_list` all of its columns.
             progress: Called after every training step; `auto` shows a bar in terminals and notebooks.
             checkpoint_dir: Folder for the state of training, so that it can be resumed after a crash.
             resume: Whether to resume from the state in that folder.
@@ -99,7 +102,7 @@ class LeapTS(FittedModel):
         """
         if resume and checkpoint_dir is None:
             raise ConfigError("resume=True needs checkpoint_dir: the folder of the interrupted fit")
-        panel = self._input(df)
+        panel = self._input(df, static_df=static_df)
         with progress_bar(progress) as shown:
             place = {"checkpoint_dir": checkpoint_dir, "resume": resume}
             self._predictor = self._train(panel, progress=shown, on_failure=self._keep, workers=workers, **place)
@@ -110,6 +113,8 @@ class LeapTS(FittedModel):
         self,
         df: Any = ...,
         *,
+        futr_df: Any = ...,
+        static_df: Any = ...,
         level: Levels = ...,
         quantiles: Levels = ...,
         n_samples: int = ...,
@@ -123,6 +128,8 @@ class LeapTS(FittedModel):
         self,
         df: Any = ...,
         *,
+        futr_df: Any = ...,
+        static_df: Any = ...,
         level: Levels = ...,
         quantiles: Levels = ...,
         n_samples: int = ...,
@@ -136,6 +143,8 @@ class LeapTS(FittedModel):
         self,
         df: Any = None,
         *,
+        futr_df: Any = None,
+        static_df: Any = None,
         level: Levels = None,
         quantiles: Levels = None,
         n_samples: int = 0,
@@ -148,6 +157,8 @@ class LeapTS(FittedModel):
         Args:
             df: History to forecast from, of the fitted series or of unseen ones; by default the data of the fit. A
                 multivariate model needs exactly its own series.
+            futr_df: Known-future covariates of the `h` steps after the end of every series.
+            static_df: Static covariates of the series, as for `fit`; by default those of the fit.
             level: Prediction intervals, in percent: `[80, 95]`.
             quantiles: Quantiles instead of intervals: `[0.1, 0.9]`.
             n_samples: Sample paths, each a column `LeapTS-sample-1`, ...: sums over a path have honest intervals.
@@ -159,7 +170,8 @@ class LeapTS(FittedModel):
             A frame of the same kind as the input, with a row for each series and step; with the trace, both.
         """
         predictor = self.predictor_
-        panel = predictor.tail if df is None else self._input(df, predictor.tail.freq)
+        history = predictor.tail if df is None else df
+        panel = self._input(history, predictor, static_df=static_df, futr_df=futr_df)
         samples = None
         if n_samples:
             samples = Samples(whole_number("n_samples", n_samples), whole_number("random_seed", random_seed))
@@ -179,6 +191,7 @@ class LeapTS(FittedModel):
         step_size: int | None = ...,
         refit: bool = ...,
         level: Levels = ...,
+        static_df: Any = ...,
         return_coverage: Literal[False] = ...,
         progress: ShowProgress = ...,
         on_fit: OnFit = ...,
@@ -193,6 +206,7 @@ class LeapTS(FittedModel):
         step_size: int | None = ...,
         refit: bool = ...,
         level: Levels = ...,
+        static_df: Any = ...,
         return_coverage: Literal[True],
         progress: ShowProgress = ...,
         on_fit: OnFit = ...,
@@ -207,6 +221,7 @@ class LeapTS(FittedModel):
         step_size: int | None = None,
         refit: bool = False,
         level: Levels = None,
+        static_df: Any = None,
         return_coverage: bool = False,
         progress: ShowProgress = "auto",
         on_fit: OnFit = None,
@@ -219,6 +234,7 @@ class LeapTS(FittedModel):
             step_size: Steps between cutoffs; by default `h`, so that windows do not overlap.
             refit: Whether to fit again before every window, instead of once before the first.
             level: Prediction intervals, in percent.
+            static_df: Static covariates, as for `fit`.
             return_coverage: Whether to return too the share of actual values inside the intervals of each level.
             progress: As for `fit`.
             on_fit: Called with each model that was fitted, before it forecasts.
@@ -230,7 +246,7 @@ class LeapTS(FittedModel):
         config, levels = self.fit_config(), as_list("level", level)
         step = config.h if step_size is None else whole_number("step_size", step_size)
         plan = Backtest(config, whole_number("n_windows", n_windows), step, levels, refit=refit)
-        panel = self._input(df).without_lookahead()
+        panel = self._input(df, static_df=static_df).without_lookahead()
         with progress_bar(progress) as shown:
 
             def fit_known(known: Panel) -> Predictor:
@@ -258,7 +274,7 @@ class LeapTS(FittedModel):
             progress: As for `fit`.
         """
         steps = None if max_steps is None else whole_number("max_steps", max_steps)
-        panel, val_size = self._input(df, self.predictor_.tail.freq), self.fit_config().val_size
+        panel, val_size = self._input(df, self.predictor_), self.fit_config().val_size
         with progress_bar(progress) as shown:
             self._predictor = update(self.predictor_, panel, val_size=val_size, max_steps=steps, progress=shown)
         return self
@@ -272,7 +288,7 @@ class LeapTS(FittedModel):
                 one window of each of its series.
         """
         predictor = self.predictor_
-        panel = self._input(df, predictor.tail.freq).without_lookahead()
+        panel = self._input(df, predictor).without_lookahead()
         predictor.require_frequency(panel)
         self._predictor = replace(predictor, calibration=calibration_of(predictor, predictor.require_usable(panel)))
         return self
@@ -302,14 +318,6 @@ class LeapTS(FittedModel):
         model._predictor = predictor
         return model
 
-    def read(self, df: Any) -> Panel:
-        """Read data as this model does: validated, in the order of time.
-
-        Args:
-            df: As for `fit`; a panel is returned unchanged.
-        """
-        return self._panel(df, self._predictor.tail.freq if hasattr(self, "_predictor") else None)
-
     @property
     def predictor_(self) -> Predictor:
         """The fitted network with its scaling and calibration.
@@ -320,31 +328,6 @@ class LeapTS(FittedModel):
         if not hasattr(self, "_predictor"):
             raise NotFittedError("this LeapTS is not fitted yet; call fit first, or load a saved model")
         return self._predictor
-
-    @property
-    def auto_config_(self) -> AutoConfig:
-        """The options that were chosen automatically, with reasons; prints as a table."""
-        return self.predictor_.auto_config
-
-    @property
-    def report_(self) -> TrainingReport:
-        """Losses and validation checks of the training."""
-        return self.predictor_.report
-
-    def __repr__(self) -> str:
-        if not hasattr(self, "_predictor"):
-            return f"LeapTS(h={self.h}, input_size={self.input_size}, freq={self.freq!r}; not fitted)"
-        config, tail, quality = self._predictor.config, self._predictor.tail, self._predictor.report.quality
-        fitted = f"fitted on {counted(len(tail), 'series')}{quality and f'; {quality}'}"
-        return f"LeapTS(h={config.h}, input_size={config.input_size}, freq={tail.freq!r}; {fitted})"
-
-    def __str__(self) -> str:
-        is_fitted = hasattr(self, "_predictor") and self._predictor.auto_config
-        return f"{self!r}\n\nchosen automatically:\n{self._predictor.auto_config!r}" if is_fitted else repr(self)
-
-    def _repr_html_(self) -> str:
-        table = self._predictor.auto_config._repr_html_() if hasattr(self, "_predictor") else ""
-        return f"<p><code>{escape(repr(self))}</code></p>{table}"
 
     def _train(self, panel: Panel, **options: Any) -> Predictor:
         return fit(panel, self.fit_config(), **options)

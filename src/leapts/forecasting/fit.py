@@ -18,7 +18,7 @@ from leapts.files import claimed
 from leapts.forecasting.auto_config import AutoConfig, AutoOption, FitPlan, choose_val_size, plan_fit, typical_length
 from leapts.forecasting.held_out import calibration_of, held_out_part, naive_mae, validation_windows
 from leapts.forecasting.networks import BUILDERS, UniversalNetwork, load_universal
-from leapts.forecasting.predictor import Predictor, tail_of
+from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.pretrained import plan_fine_tuning, with_pretrained
 from leapts.model import LeapTSModel, cluster_series
 from leapts.training.checkpoint import Checkpoint
@@ -85,7 +85,7 @@ def fit(
     predictor = replace(predictor, report=report)
     if start is not None:
         predictor = _with_linear_options(predictor, plan, start, validation if config.combine == "auto" else None)
-    if config.may_use_pretrained and workers.size == 1:
+    if config.may_use_pretrained and workers.size == 1 and predictor.covariates is None:
         return _with_pretrained(predictor, panel, plan.val_size)
     return _calibrated(predictor, validation, held_out_panel, plan.val_size)
 
@@ -178,7 +178,7 @@ def update(
         model=model,
         scaler=scaler,
         support=predictor.support_of(panel),
-        tail=tail_of(panel, input_size),
+        tail=panel.ending(input_size, predictor.config.h),
         auto_config=AutoConfig([*options, *([held_out] if held_out.value != val_size else [])]),
     )
     held_out_panel = held_out_part(panel, held_out.value, predictor.config)
@@ -237,12 +237,13 @@ def _untrained(panel: Panel, plan: FitPlan, config: FitConfig) -> Predictor:
         model=_new_model(plan.model, plan.training.random_seed, clusters),
         clusters=clusters,
         scaler=plan.scaler,
-        tail=tail_of(panel, plan.model.input_size),
+        tail=panel.ending(plan.model.input_size, plan.model.h),
         pad_short=config.pad_short,
         report=TrainingReport(),
         auto_config=AutoConfig([*plan.auto_config, *found]),
         support=support,
         calibration=None,
+        covariates=plan.covariates,
     )
 
 
@@ -274,4 +275,7 @@ def _fingerprint(panel: Panel, plan: FitPlan) -> str:
     digest.update(str(plan.val_size).encode())
     digest.update(panel.offsets.numpy().tobytes())
     digest.update(panel.values.numpy().tobytes())
+    if panel.covariates is not None:
+        known = panel.covariates.compact(panel.lengths)
+        digest.update(known.values.numpy().tobytes() + known.of_series.numpy().tobytes())
     return digest.hexdigest()

@@ -1,19 +1,24 @@
-"""What a fitted model does with data, beside forecasting them: check itself, and explain its forecasts."""
+"""What a fitted model has and does beside forecasting: its properties, a check of itself, and explanations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from jaxtyping import Int64
 from torch import Tensor
 
 from leapts.data.panel import Panel
+from leapts.errors import ConfigError
 from leapts.forecasting.anomalies import detect
+from leapts.forecasting.auto_config import AutoConfig
 from leapts.forecasting.intervals import Level, as_list
 from leapts.forecasting.model_check import ModelCheck, check_model
 from leapts.forecasting.params import Params, suggest_names, whole_number
 from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.rolling import min_history, steps_known
+from leapts.messages import counted
+from leapts.training.early_stopping import TrainingReport
 
 if TYPE_CHECKING:
     from leapts.explanation.ledger import Explanation
@@ -21,12 +26,40 @@ if TYPE_CHECKING:
 
 
 class FittedModel(Params):
-    """Judges a fitted predictor by newer data, and explains its forecasts."""
+    """Options of `LeapTS` with a fitted predictor, which it judges by newer data, and explains."""
 
     if TYPE_CHECKING:
 
         @property
         def predictor_(self) -> Predictor: ...  # noqa: D102 - described by LeapTS
+
+    @property
+    def auto_config_(self) -> AutoConfig:
+        """The options that were chosen automatically, with reasons; prints as a table."""
+        return self.predictor_.auto_config
+
+    @property
+    def report_(self) -> TrainingReport:
+        """Losses and validation checks of the training."""
+        return self.predictor_.report
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "_predictor"):
+            return f"LeapTS(h={self.h}, input_size={self.input_size}, freq={self.freq!r}; not fitted)"
+        config, tail, quality = self._predictor.config, self._predictor.tail, self._predictor.report.quality
+        fitted = f"fitted on {counted(len(tail), 'series')}{quality and f'; {quality}'}"
+        return f"LeapTS(h={config.h}, input_size={config.input_size}, freq={tail.freq!r}; {fitted})"
+
+    def __str__(self) -> str:
+        is_fitted = hasattr(self, "_predictor") and self._predictor.auto_config
+        return f"{self!r}\n\nchosen automatically:\n{self._predictor.auto_config!r}" if is_fitted else repr(self)
+
+    def _repr_html_(self) -> str:
+        table = self._predictor.auto_config._repr_html_() if hasattr(self, "_predictor") else ""
+        return f"<p><code>{escape(repr(self))}</code></p>{table}"
+
+    def _keep(self, predictor: Predictor) -> None:
+        self._predictor = predictor
 
     @suggest_names
     def evaluate(
@@ -89,21 +122,23 @@ class FittedModel(Params):
         """
         from leapts.explanation.compute import explain  # the layer above imports this one
 
-        panel = self.predictor_.tail if df is None else self._input(df, self.predictor_.tail.freq)
+        panel = self.predictor_.tail if df is None else self._input(df, self.predictor_)
         return explain(self._explained_by, panel, self.alias)
 
     def _explained_by(self, panel: Panel) -> Predictor:  # noqa: ARG002 - a pretrained model makes one for the data
+        if self.predictor_.covariates is not None:
+            raise ConfigError("explanations and do= are not supported yet with covariates; fit without them")
         return self.predictor_
 
     def _under(self, do: Mapping[str, Any]) -> "Callable[..., Forecast]":
         """Return the function that forecasts with decisions changed."""
         from leapts.explanation.interventions import predict_under
 
-        return partial(predict_under, self.predictor_, do)
+        return partial(predict_under, self._explained_by(self.predictor_.tail), do)
 
     def _newer(self, df: Any) -> Panel:
         """Read data that the model may be checked on."""
-        panel = self._input(df, self.predictor_.tail.freq)
+        panel = self._input(df, self.predictor_)
         self.predictor_.require_frequency(panel)
         return self.predictor_.require_usable(panel)
 
@@ -113,6 +148,3 @@ class FittedModel(Params):
     def _first_cutoffs(self, panel: Panel, share: float) -> Int64[Tensor, " series"]:  # noqa: ARG002
         """Count the values before the first window of each series: those of the fit, and a look-back."""
         return steps_known(self.predictor_, panel).maximum(min_history(self.predictor_, panel))
-
-    def _keep(self, predictor: Predictor) -> None:
-        self._predictor = predictor

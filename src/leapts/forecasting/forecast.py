@@ -68,6 +68,7 @@ class Forecast:
     levels: tuple[float, ...]  # of the quantiles
     calibration: Calibration | None  # corrections of the quantiles, from held-out windows
     scores: Scores | None  # normal scores of held-out targets, for sample paths
+    known: tuple[str, ...] = ()  # names of the known-future covariates that the model uses
 
     def columns(
         self,
@@ -143,7 +144,7 @@ class Forecast:
         """
         if self.trace is None:
             raise ConfigError("this model has no scheduling branch, so there are no leaps to trace")
-        return trace_frame(self.panel, self.trace)
+        return trace_frame(self.panel, self.trace, self.known)
 
     def select(self, series: Sequence[Name]) -> "Forecast":
         """Select the forecasts of some series, in the order given."""

@@ -95,7 +95,12 @@ class UniversalNetwork(nn.Module):
         """Return this network, which needs no preparation."""
         return self
 
-    def forward(self, history: History, generator: NoiseSource | None = None) -> Outputs:
+    def forward(
+        self,
+        history: History,
+        generator: NoiseSource | None = None,
+        covariates: None = None,  # noqa: ARG002
+    ) -> Outputs:
         """Forecast with gradients, for training; a generator makes it explore."""
         context = context_of(view_of(history.flatten(0, 1)))
         found = self.model(context, self.h, RunOptions(generator, "dense"))
@@ -111,6 +116,7 @@ class UniversalNetwork(nn.Module):
         execution: Execution = "dense",
         record: Record = "nothing",
         quantiles: bool = False,
+        covariates: None = None,  # noqa: ARG002
     ) -> Forecast:
         """Forecast the quantiles of every row, or their median alone."""
         return self.run(history, RunOptions(None, execution, record, quantiles))
@@ -170,7 +176,12 @@ class Ensemble(nn.Module):
         first = own.gather(2, (~own.isnan()).float().argmax(2, keepdim=True))
         return torch.where(own.isnan(), first, own)
 
-    def forward(self, history: History, generator: NoiseSource | None = None) -> Outputs:
+    def forward(
+        self,
+        history: History,
+        generator: NoiseSource | None = None,
+        covariates: None = None,  # noqa: ARG002
+    ) -> Outputs:
         """Forecast with gradients of the fitted network."""
         with torch.no_grad():
             pretrained = self.pretrained(history)
@@ -186,6 +197,7 @@ class Ensemble(nn.Module):
         execution: Execution = "sparse",
         record: Record = "nothing",
         quantiles: bool = False,
+        covariates: None = None,  # noqa: ARG002
     ) -> Forecast:
         """Forecast the mean of both."""
         own = self.own.forecast(self.own_history(history), execution=execution, record=record, quantiles=quantiles)

@@ -1,7 +1,7 @@
 """The options of the estimator: read and changed by name, validated, and suggested when misspelled."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from numbers import Real
@@ -24,16 +24,20 @@ from leapts.config import (
     SupportName,
     TrainingConfig,
 )
+from leapts.data.covariate_channels import ROLES
+from leapts.data.covariate_tables import with_future_rows, with_static, with_static_of
 from leapts.data.panel import Panel
 from leapts.data.validation import read_panel
 from leapts.errors import ConfigError
+from leapts.forecasting.predictor import Predictor
 from leapts.forecasting.trace_frame import CUTOFF
 from leapts.messages import listed, nearest
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_READ_OPTIONS = ("id_col", "time_col", "target_col", "layout", "freq", "fill", "duplicates")
+_COVARIATE_LISTS = ("futr_exog_list", "hist_exog_list", "stat_exog_list")
+_READ_OPTIONS = ("id_col", "time_col", "target_col", "layout", "freq", "fill", "duplicates", *_COVARIATE_LISTS)
 _TRAINING_OPTIONS = ("max_steps", "batch_size", "learning_rate", "random_seed")
 _FIT_OPTIONS = ("h", "input_size", "val_size", "pad_short", "combine", "point", "loss", "support", "init", "alias")
 
@@ -54,10 +58,11 @@ _SYNONYMS = {
     "n_windows": ("windows", "folds", "n_folds", "n_splits"),
     "step_size": ("stride",),
     "df": ("data", "y", "train_df"),
-}
-_COVARIATES = {
-    *("futr_df", "static_df", "futr_exog_list", "hist_exog_list", "stat_exog_list", "X", "X_df", "exog"),
-    *("past_covariates", "future_covariates", "known_covariates"),
+    "futr_df": ("X", "X_df", "exog", "known_covariates", "future_covariates"),
+    "futr_exog_list": ("futr_exog", "exog_list", "known_covariates_names"),
+    "hist_exog_list": ("hist_exog", "past_covariates"),
+    "stat_exog_list": ("stat_exog", "static_covariates"),
+    "static_df": ("static_features",),
 }
 _RENAMED = {"fitted_": "predictor_", "picked_": "auto_config_"}  # attributes of release 0.1.0
 _MEANT = {typed: name for name, typed_names in _SYNONYMS.items() for typed in typed_names}
@@ -79,8 +84,6 @@ def suggest_names(method: Callable[P, R]) -> Callable[P, R]:
 
 
 def _suggestion(name: str, known: list[str]) -> str:
-    if name in _COVARIATES:
-        return "LeapTS does not use covariates; leave it out"
     meant = _MEANT.get(name) or nearest(name, known)
     if meant in known:
         return f"did you mean {meant}?"
@@ -91,6 +94,8 @@ def _suggestion(name: str, known: list[str]) -> str:
 
 class Params:
     """The options of `LeapTS`, kept as given until a fit validates them."""
+
+    _predictor: Predictor
 
     @suggest_names
     def __init__(
@@ -105,6 +110,9 @@ class Params:
         layout: Layout = "auto",
         fill: Fill | None = None,
         duplicates: Duplicates = "error",
+        futr_exog_list: Sequence[str] | None = None,
+        hist_exog_list: Sequence[str] | None = None,
+        stat_exog_list: Sequence[str] | None = None,
         pad_short: bool = True,
         loss: Loss = "quantile",
         support: SupportName | tuple[float, float] = "auto",
@@ -129,6 +137,9 @@ class Params:
         self.layout = layout
         self.fill = fill
         self.duplicates = duplicates
+        self.futr_exog_list = futr_exog_list
+        self.hist_exog_list = hist_exog_list
+        self.stat_exog_list = stat_exog_list
         self.pad_short = pad_short
         self.loss = loss
         self.support = support
@@ -179,14 +190,18 @@ class Params:
         options = {name: getattr(self, name) for name in _FIT_OPTIONS}
         return FitConfig(**options, model=given_options("model", self.model), training=training)
 
-    def read_options(self, freq: str | int | None = None) -> ReadOptions:
-        """Validate the options of reading; a frequency given here is that of the fitted model.
+    def read_options(self, fitted: Predictor | None = None) -> ReadOptions:
+        """Validate the options of reading; frequency and covariates are those of the fitted model, if there is one.
 
         Raises:
             ConfigError: With the option and its value.
         """
         given = {name: getattr(self, name) for name in _READ_OPTIONS}
-        return ReadOptions(**(given if freq is None else {**given, "freq": freq, "is_fitted": True}))
+        if fitted is not None:
+            used = fitted.covariates
+            names = [() if used is None else used.names(role) for role in ROLES]
+            given |= {"freq": fitted.tail.freq, "is_fitted": True, **dict(zip(_COVARIATE_LISTS, names, strict=True))}
+        return ReadOptions(**given)
 
     def plain_params(self) -> dict[str, Any]:
         """Return the options as files can hold them: numbers, text, and tables of these.
@@ -203,19 +218,33 @@ class Params:
         plain: dict[str, Any] = to_jsonable_python(params, fallback=lambda number: number.item())
         return plain
 
-    def _panel(self, df: Any, freq: str | int | None) -> Panel:
-        if isinstance(df, Panel):
-            return df
-        panel = read_panel(df, self.read_options(freq))
-        if self.alias == panel.style.time_col:  # which may have been found by another name than `time_col`
-            raise ConfigError(f"alias={self.alias!r} is the name of another column; choose another")
-        return panel
+    def read(self, df: Any) -> Panel:
+        """Read data as this model does: validated, in the order of time.
 
-    def _input(self, df: Any, freq: str | int | None = None) -> Panel:
+        Args:
+            df: As for `fit`; a panel is returned unchanged.
+        """
+        return self._panel(df, getattr(self, "_predictor", None))
+
+    def _input(self, df: Any, fitted: Predictor | None = None, *, static_df: Any = None, futr_df: Any = None) -> Panel:
         """Read the data a method was called with, and warn about columns that are not used."""
-        panel = self._panel(df, freq)
+        panel = self._panel(df, fitted, with_static=static_df is None)
         if panel is not df and panel.unused:
             warnings.warn(f"columns not used: {listed(panel.unused)}", UserWarning, stacklevel=4)
+        if static_df is not None:
+            names = self.read_options(fitted).stat_exog_list
+            panel = with_static(panel, static_df, names)
+        elif fitted is not None and fitted.covariates is not None:
+            panel = with_static_of(panel, fitted.tail, fitted.places_of(panel.series))
+        return panel if futr_df is None else with_future_rows(panel, futr_df, self.h)
+
+    def _panel(self, df: Any, fitted: Predictor | None, *, with_static: bool = True) -> Panel:
+        if isinstance(df, Panel):
+            return df
+        options = self.read_options(fitted)
+        panel = read_panel(df, options if with_static else options.model_copy(update={"stat_exog_list": ()}))
+        if self.alias == panel.style.time_col:  # which may have been found by another name than `time_col`
+            raise ConfigError(f"alias={self.alias!r} is the name of another column; choose another")
         return panel
 
 

@@ -6,9 +6,10 @@ frame = forecast.to_frame(level=[80, 95])
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from torch import Tensor
 from leapts.config import Fill, ModelConfig, TrainingConfig
 from leapts.data.arrays import Floats, Name, panel_from_arrays
 from leapts.data.columns import visible_name
+from leapts.data.covariate_channels import CovariateEncoder
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler, Support
 from leapts.data.validation import require_length
@@ -53,11 +55,11 @@ class Predictor:
     auto_config: AutoConfig
     support: Support  # values that can occur in each series
     calibration: Calibration | None
+    covariates: CovariateEncoder | None = None
 
     def __getstate__(self) -> dict[str, object]:
         # Copies and pickles leave out cached properties; the inference copy cannot be pickled.
-        cached = {"inference_copy", "point_weights", "_places", "constant_at_fit"}
-        return {name: value for name, value in self.__dict__.items() if name not in cached}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
     def inference_copy(self) -> LeapTSModel:
@@ -73,8 +75,7 @@ class Predictor:
         """Cut and scale the last look-back of every series of a panel.
 
         Raises:
-            DataError: When a series is too short, the frequency is another one, or a multivariate model gets other
-                series than its own.
+            DataError: When a series is too short, of another frequency, or unknown to a multivariate model.
         """
         self.require_frequency(panel)
         return self._latest(panel)
@@ -95,8 +96,7 @@ class Predictor:
         return self._latest(panel_from_arrays(names, histories, fill=fill))
 
     def _latest(self, panel: Panel) -> ForecastWindows:
-        steps = self.config.input_size
-        # A multivariate model needs aligned look-backs; earlier history may differ.
+        steps = self.config.input_size  # a multivariate model needs aligned look-backs; earlier history may differ
         panel = self.require_usable(panel.tail(steps) if self.is_multivariate else panel)
         scaler, groups = self.scaling(panel)
         tail = panel if self.is_multivariate else panel.tail(steps)
@@ -111,6 +111,9 @@ class Predictor:
             min_history = None if self.config.min_history is None else steps
             short = Windows(values, tail.offsets, steps, 0, pad_short=True, min_history=min_history)
             batch = short.gather(torch.arange(len(panel)))
+        if self.covariates is not None:
+            known = self.covariates.latest(tail, steps, self.config.h, batch.history.shape[1])
+            batch = replace(batch, covariates=known)
         return ForecastWindows(panel=panel, batch=batch, scaler=scaler, groups=groups, support=self.support_of(tail))
 
     def predict(self, windows: ForecastWindows, record: Record = "nothing", *, quantiles: bool = True) -> Forecast:
@@ -133,7 +136,8 @@ class Predictor:
         quantiles = quantiles or self.config.point == "mean"
         if len(requests) > 1 and self.config.scheduling.draws_at_random:  # a draw depends on the other rows
             return [self.predict(request, record, quantiles=quantiles) for request in requests]
-        found = self._run_all(torch.cat([request.batch.history for request in requests]), record, quantiles)
+        batch = requests[0].batch if len(requests) == 1 else WindowBatch.joined([one.batch for one in requests])
+        found = self._run_all(batch, record, quantiles)
         calibration, levels = (self.calibration, self.levels) if quantiles else (None, (0.5,))
         weights = self.point_weights if quantiles else torch.ones(1, dtype=torch.float64)
         if not bool(found.values.isfinite().all()):
@@ -160,21 +164,21 @@ class Predictor:
                     levels=levels,
                     calibration=calibration,
                     scores=None if calibration is None else calibration.scores,
+                    known=self.covariates.names("future") if self.covariates else (),
                 )
             )
         return forecasts
 
     def run_network(self, batch: WindowBatch, record: Record = "nothing", *, quantiles: bool = True) -> NetworkForecast:
         """Run the network on scaled windows: the only place that does so outside training."""
-        return self.inference_copy.forecast(batch.history, record=record, quantiles=quantiles)
+        known = batch.covariates
+        return self.inference_copy.forecast(batch.history, record=record, quantiles=quantiles, covariates=known)
 
-    def _run_all(
-        self, history: Float32[Tensor, "windows variates lookback"], record: Record, quantiles: bool
-    ) -> NetworkForecast:
+    def _run_all(self, windows: WindowBatch, record: Record, quantiles: bool) -> NetworkForecast:
         """Run the network in passes of limited size; a row of the result is one series of one window."""
-        per_pass = max(1, _MAX_ROWS // history.shape[1])
-        batches = (WindowBatch(some, some[..., :0]) for some in history.split(per_pass))
-        parts = [self.run_network(batch, record, quantiles=quantiles) for batch in batches]
+        per_pass = max(1, _MAX_ROWS // windows.history.shape[1])
+        batches = [windows] if len(windows.history) <= per_pass else windows.split(per_pass)
+        parts = [self.run_network(one, record, quantiles=quantiles) for one in batches]
         coarse = [part.coarse.flatten(0, 1) for part in parts if part.coarse is not None]
         traces = [part.trace.arranged(lambda x: x.flatten(0, 1)) for part in parts if part.trace is not None]
         return NetworkForecast(
@@ -192,11 +196,13 @@ class Predictor:
         """
         scaler = self.scaling(panel)[0]
         values = _scaled(scaler.from_own_means(panel) if self.config.normalization != "none" else scaler, panel)
-        if self.is_multivariate:
-            return AlignedWindows(values.view(len(panel), -1), self.config.input_size, self.config.h)
         steps, h, least = self.config.input_size, self.config.h, self.config.min_history
+        known = None if self.covariates is None else self.covariates.encode(panel.with_covariates_up_to(0))
+        if self.is_multivariate:
+            return AlignedWindows(values.view(len(panel), -1), steps, h, known)
         least = min(h, steps) if least and (partial or latest) else least
-        return Windows(values, panel.offsets, steps, h, pad_short=self.pad_short, min_history=least, latest=latest)
+        given: dict[str, Any] = {"min_history": least, "latest": latest, "covariates": known}
+        return Windows(values, panel.offsets, steps, h, pad_short=self.pad_short, **given)
 
     def scaling(self, panel: Panel) -> tuple[Scaler, Int64[Tensor, " series"]]:
         """Scaling, and group in the calibration, of each series of a panel.
@@ -342,9 +348,3 @@ def _scaled(scaler: Scaler, panel: Panel) -> Float32[Tensor, " rows"]:
 def _not_finite(values: Float32[Tensor, "series outputs"], names: Sequence[Name]) -> TrainingError:
     name = quoted(names[int((~values.isfinite()).any(1).nonzero()[0])])
     return TrainingError(f"the forecast of series {name} is not a number: weights are damaged, or diverged; fit again")
-
-
-def tail_of(panel: Panel, steps: int) -> Panel:
-    """Copy the last steps of every series, so that the rest of the panel can be freed."""
-    tail = panel.tail(steps)
-    return replace(tail, values=tail.values.clone(), forward_filled=None)

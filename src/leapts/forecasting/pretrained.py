@@ -13,7 +13,7 @@ from leapts.errors import ConfigError
 from leapts.forecasting.auto_config import AutoConfig, AutoOption, FitPlan, choose_val_size, training_options
 from leapts.forecasting.held_out import held_out_part, validation_windows
 from leapts.forecasting.networks import Ensemble, UniversalNetwork, load_universal
-from leapts.forecasting.predictor import Predictor, tail_of
+from leapts.forecasting.predictor import Predictor
 from leapts.messages import counted
 from leapts.model.context import REACH, RECENT
 from leapts.parts import EnsembleNetwork, PretrainedNetwork
@@ -46,7 +46,7 @@ def zero_shot_predictor(panel: Panel, config: FitConfig) -> Predictor:
         model=UniversalNetwork(load_universal(), config.h).as_model(),
         clusters=None,
         scaler=Scaler.fit(panel),
-        tail=tail_of(panel, model.input_size),
+        tail=panel.ending(model.input_size, config.h),
         pad_short=True,
         report=TrainingReport(),
         auto_config=AutoConfig([AutoOption("init", "pretrained", "no training was asked for")]),
@@ -64,6 +64,8 @@ def plan_fine_tuning(panel: Panel, config: FitConfig) -> FitPlan:
     asked = {"model": config.model, "input_size": config.input_size, "loss": config.loss == "huber"}
     if other := [name for name, is_asked in asked.items() if is_asked]:
         raise ConfigError(f"init='pretrained' has its own network and quantiles; leave out {', '.join(other)}")
+    if panel.covariates is not None:
+        raise ConfigError("init='pretrained' does not use covariates yet; leave them out, or fit with init='random'")
     if config.val_size is None:
         val_size, reason = choose_val_size(panel, config.h, pad_short=True)
     else:
@@ -76,7 +78,7 @@ def plan_fine_tuning(panel: Panel, config: FitConfig) -> FitPlan:
     training = TrainingConfig(**{**_TRAINING, **training_options(config.training)})
     checks = min(training.val_check_steps, training.max_steps)
     training = training.model_copy(update={"val_check_steps": checks})
-    return FitPlan(model, training, val_size, AutoConfig(chosen), train, Scaler.fit(train), ())
+    return FitPlan(model, training, val_size, AutoConfig(chosen), train, Scaler.fit(train), (), None)
 
 
 def with_pretrained(own: Predictor, panel: Panel, val_size: int) -> Predictor:
@@ -99,7 +101,9 @@ def with_pretrained(own: Predictor, panel: Panel, val_size: int) -> Predictor:
     if best == PRETRAINED:
         config = pretrained_config(panel, own.config.h).model_copy(update={"point": own.config.point})
         network = UniversalNetwork(load_universal(), own.config.h).as_model()
-        mean = replace(mean, config=config, model=network, clusters=None, tail=tail_of(panel, config.input_size))
+        mean = replace(
+            mean, config=config, model=network, clusters=None, tail=panel.ending(config.input_size, config.h)
+        )
     return replace(own if best == FITTED else mean, auto_config=note, report=report)
 
 
@@ -119,7 +123,7 @@ def _mean(own: Predictor, panel: Panel) -> Predictor:
     config = own.config.model_copy(
         update={"input_size": steps, "network": EnsembleNetwork(lookback=own.config.input_size)}
     )
-    return replace(own, config=config, model=network.as_model(), tail=tail_of(panel, steps))
+    return replace(own, config=config, model=network.as_model(), tail=panel.ending(steps, own.config.h))
 
 
 def _validation_errors(

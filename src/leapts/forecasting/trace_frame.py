@@ -1,5 +1,6 @@
 """The trace of a forecast as a frame: one row for each leap."""
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import narwhals as nw
@@ -71,16 +72,18 @@ def leaps_of(trace: Any) -> nw.DataFrame[Any]:
     return nw.from_native(trace.to_frame() if isinstance(trace, Trace) else trace, eager_only=True)
 
 
-def trace_frame(panel: Panel, trace: ScheduleTrace) -> Trace:
+def trace_frame(panel: Panel, trace: ScheduleTrace, known: Sequence[str] = ()) -> Trace:
     """Build the trace of a panel's forecast: one row for each leap.
 
     `start` counts from 0 inside the horizon, `end` is exclusive. `control` and `temporal` are the sums of absolute
-    changes of the state due to the control signal and due to time.
+    changes of the state due to the control signal and due to time. `known_<name>` is the mean of a known-future
+    covariate over the leap; of a categorical one, its most common category.
 
     Raises:
         ConfigError: When a column of the data has the name of a column of the trace.
     """
     series, columns = leap_columns(trace)
+    columns |= _known_columns(panel, known, series, columns["start"], columns["end"])
     if panel.style.id_col in (CUTOFF, *columns):
         raise ConfigError(
             f"the trace has its own column {panel.style.id_col!r}, which is the data's column of series names; "
@@ -88,6 +91,31 @@ def trace_frame(panel: Panel, trace: ScheduleTrace) -> Trace:
         )
     frame = long_frame(panel, series, panel.last()[series], columns, time_name=CUTOFF)
     return Trace(frame, panel.style.kind)
+
+
+def _known_columns(
+    panel: Panel, names: Sequence[str], series: npt.NDArray[np.int64], start: npt.NDArray[Any], end: npt.NDArray[Any]
+) -> dict[str, npt.NDArray[Any]]:
+    """Summarize what each leap knew in advance."""
+    found: dict[str, npt.NDArray[Any]] = {}
+    if panel.covariates is None or not len(end):
+        return found
+    h = int(end.max())
+    known = panel.covariates.horizon(panel.lengths, h).numpy()[series]
+    inside = (np.arange(h) >= start[:, None]) & (np.arange(h) < end[:, None])
+    for name in names:
+        values = known[..., panel.covariates.future.index(name)]
+        counted = inside & ~np.isnan(values)
+        if (categories := panel.covariates.categories.get(name)) is None:
+            sums, counts = np.where(counted, values, 0).sum(1), counted.sum(1)
+            found[f"known_{name}"] = np.divide(sums, counts, out=np.full(len(end), np.nan), where=counts > 0)
+        else:
+            codes = np.arange(len(categories))
+            shares = (counted[..., None] & (values[..., None] == codes)).sum(1)
+            common = np.array(categories, dtype=object)[shares.argmax(1)]
+            common[~shares.any(1)] = None
+            found[f"known_{name}"] = common
+    return found
 
 
 def leap_columns(trace: ScheduleTrace) -> tuple[npt.NDArray[np.int64], dict[str, npt.NDArray[Any]]]:

@@ -7,6 +7,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from leapts.data.panel import Panel
+from leapts.errors import ConfigError
 from leapts.forecasting.estimator import LeapTS
 from leapts.forecasting.networks import WEIGHTS, load_universal, training_facts
 from leapts.forecasting.predictor import Predictor
@@ -36,6 +37,8 @@ class ZeroShotLeapTS(LeapTS):
 
     def predict(self, df: Any = None, **options: Any) -> Any:
         """Forecast the steps after the end of every series of a frame, as `LeapTS.predict` does."""
+        if options.get("futr_df") is not None or options.get("static_df") is not None:
+            raise ConfigError("the pretrained model does not use covariates yet; leave futr_df and static_df out")
         if df is None or self._has_learned:
             return super().predict(df, **options)
         return self.fit(df).predict(None, **options)

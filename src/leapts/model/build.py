@@ -12,6 +12,7 @@ from leapts.config import ModelConfig
 from leapts.errors import ConfigError
 from leapts.messages import quoted
 from leapts.model import schedulers
+from leapts.model.covariates import CovariateNetwork
 from leapts.model.encoder import Encoder, LinearPath, LookbackPooling, MlpMixer, PooledMixer, SeriesEmbedding
 from leapts.model.inference import GroupedLinear, Mlp
 from leapts.model.network import CoarseOnly, GatedFusion, LeapTSModel, WindowShape
@@ -66,6 +67,13 @@ def build_model(
     # Torch's default generator is global: no other thread may draw from it in between.
     with _INITIALIZATION, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        covariates = (
+            None
+            if config.covariates is None
+            else CovariateNetwork(
+                config.covariates, config.input_size, config.h, config.hidden_size, outputs.written_per_step
+            )
+        )
         return LeapTSModel(
             WindowShape(config.input_size, config.h, config.n_series),
             hidden=config.hidden_size,
@@ -73,7 +81,8 @@ def build_model(
             if config.mask
             else _NORMALIZATIONS[config.normalization],
             encoder=Encoder(
-                inputs=(pooling.outputs if pooling else config.input_size) * (2 if config.mask else 1),
+                inputs=(pooling.outputs if pooling else config.input_size) * (2 if config.mask else 1)
+                + (covariates.summary_size if covariates else 0),
                 hidden=config.hidden_size,
                 layers=config.encoder_layers,
                 pooling=pooling or nn.Identity(),
@@ -84,6 +93,7 @@ def build_model(
             outputs=outputs,
             clusters=checked,
             linear=LinearPath(config.input_size, config.h, outputs.written_per_step) if config.linear_path else None,
+            covariates=covariates,
         )
 
 

@@ -21,9 +21,11 @@ class Encoder(nn.Module):
         self.identity = identity  # the series embedding; its name is part of saved models
         self.mixer = mixer
 
-    def forward(self, history: Float[Tensor, "series batch inputs"]) -> Latent:
-        """Compute the latent vector of every series of every window."""
-        latent: Tensor = self.mixer(self.identity(self.mlp(self.pooling(history))))
+    def forward(self, history: Float[Tensor, "series batch inputs"], beside: Tensor | None = None) -> Latent:
+        """Compute the latent vector of every series of every window, from what is known beside its history, too."""
+        inputs = self.pooling(history)
+        inputs = inputs if beside is None else torch.cat([inputs, beside], -1)
+        latent: Tensor = self.mixer(self.identity(self.mlp(inputs)))
         return latent
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
 from leapts.errors import ShapeError
+from leapts.model.covariates import CovariateNetwork, CovariateWindows, Known
 from leapts.model.encoder import Encoder, LinearPath
 from leapts.model.inference import inference_copy
 from leapts.model.normalization import Normalization, PlainOutputs, QuantileOutputs, Units
@@ -26,12 +27,17 @@ Record = Literal["nothing", "schedule", "leaps", "states"]
 
 
 class RunOptions(NamedTuple):
-    """How a forward pass runs: noise to explore with, execution, values to record, quantiles or the median alone."""
+    """How a forward pass runs: noise to explore with, execution, values to record, quantiles or the median alone.
+
+    `covariates` are those of the windows, which `known` has embedded.
+    """
 
     noise: NoiseSource | None = None
     execution: Execution = "sparse"
     record: Record = "nothing"
     quantiles: bool = True
+    covariates: CovariateWindows | None = None
+    known: Known | None = None
 
 
 class Fused(NamedTuple):
@@ -67,7 +73,7 @@ class GatedFusion(nn.Module):
                 scheduler.grid, scheduler.max_leaps, first, keep_changes=changes, keep_states=states
             )
         roll = self.rollout.sparse if options.execution == "sparse" else self.rollout.dense
-        scheduled = roll(first, sizes, noise, recorder)
+        scheduled = roll(first, sizes, noise, recorder, options.known)
         return Fused(torch.addcmul(coarse, scheduled, self.gate), None if recorder is None else recorder.finish())
 
 
@@ -131,6 +137,7 @@ class LeapTSModel(nn.Module):
         outputs: PlainOutputs | QuantileOutputs,
         clusters: tuple[int, ...] | None = None,
         linear: LinearPath | None = None,
+        covariates: CovariateNetwork | None = None,
     ) -> None:
         super().__init__()
         self.shape = shape
@@ -142,6 +149,7 @@ class LeapTSModel(nn.Module):
         self.fusion = fusion
         self.outputs = outputs
         self.linear = linear
+        self.covariates = covariates
         self.layout = _ClusterLayout(clusters)
 
     @property
@@ -154,9 +162,11 @@ class LeapTSModel(nn.Module):
         """Return the index of the median among the quantiles."""
         return self.outputs.below
 
-    def forward(self, history: History, generator: NoiseSource | None = None) -> Outputs:
+    def forward(
+        self, history: History, generator: NoiseSource | None = None, covariates: CovariateWindows | None = None
+    ) -> Outputs:
         """Forecast by the dense execution, for training and export; a generator makes it explore."""
-        return self.run(history, RunOptions(generator, "dense")).values
+        return self.run(history, RunOptions(generator, "dense", covariates=covariates)).values
 
     @torch.no_grad()
     def snapshot(self) -> "LeapTSModel":
@@ -172,32 +182,39 @@ class LeapTSModel(nn.Module):
         execution: Execution = "sparse",
         record: Record = "nothing",
         quantiles: bool = False,
+        covariates: CovariateWindows | None = None,
     ) -> Forecast:
         """Forecast without gradients; record the trace and compute quantiles if asked for."""
         model = inference_copy(self) if execution == "sparse" else self
-        return model.run(history, RunOptions(generator, execution, record, quantiles))
+        return model.run(history, RunOptions(generator, execution, record, quantiles, covariates))
 
-    def traced(self, history: History) -> Forecast:
+    def traced(self, history: History, covariates: CovariateWindows | None = None) -> Forecast:
         """Forecast by the dense execution with its schedule, for export."""
-        return self.run(history, RunOptions(None, "dense", "schedule"))
+        return self.run(history, RunOptions(None, "dense", "schedule", covariates=covariates))
 
     def run(self, history: History, options: RunOptions) -> Forecast:
         """Forecast with gradients."""
         self.shape.check(history)
         batch, n_series, _ = history.shape
-        window = self.normalization(history.transpose(0, 1))
-        latent = self.layout.sort(self.encoder(window.values))
-        coarse, first, features = self.head(latent.flatten(0, 1)).split(self.parts, 1)
-        fused = self.fusion(coarse, first, self.layout.sizes(n_series, batch), options)
+        known = None if self.covariates is None else self.covariates(options.covariates)
+        past = history.transpose(0, 1)
+        window = self.normalization(past - known.past_effect if known else past)
+        rows = self.layout.sort(self.encoder(window.values, known.summary if known else None)).flatten(0, 1)
+        coarse, first, features = self.head(rows).split(self.parts, 1)
         units = Units(*(self.layout.sort(unit).flatten(0, 1) for unit in window.units))
+        if known:
+            known = known.by_row(self.layout.sort)
+            coarse, units = coarse + known.written(rows), units._replace(center=units.center + known.future_effect)
+            options = options._replace(known=known)
+        fused = self.fusion(coarse, first, self.layout.sizes(n_series, batch), options)
 
         def by_window(rows: Tensor) -> Tensor:
             return self.layout.unsort(rows.unflatten(0, (n_series, batch))).transpose(0, 1)
 
-        known = self.layout.sort(window.values[..., : self.shape.lookback]).flatten(0, 1)
+        inputs = self.layout.sort(window.values[..., : self.shape.lookback]).flatten(0, 1)
 
         def joined(rows: Tensor) -> Tensor:
-            return rows if self.linear is None else self.linear(rows, known)
+            return rows if self.linear is None else self.linear(rows, inputs)
 
         outputs, written = self.outputs, joined(fused.values)
         values = by_window(outputs(written, features, units) if options.quantiles else outputs.point(written, units))

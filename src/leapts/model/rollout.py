@@ -14,11 +14,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from leapts.model.covariates import Known
 from leapts.model.inference import GroupedLinear, Mlp
 from leapts.model.schedulers import Hidden, RolloutNoise, Scheduler
 from leapts.model.state_cells import Control, ControlSignal, Segment, StateCell
 from leapts.model.trace import TraceRecorder
 
+Sizes = Sequence[int]  # rows of each cluster
+Recorder = TraceRecorder | None
+Beside = Known | None  # what is known beside the target
 Steps = Float[Tensor, " outputs"]  # the 0-based step of the horizon that each output belongs to
 
 # Fewer rows run through all heads faster than they are sorted by head.
@@ -123,10 +127,10 @@ class Rollout(nn.Module):
         self.register_buffer("steps", steps, persistent=False)
 
     def dense(
-        self, first: Hidden, sizes: Sequence[int], noise: RolloutNoise = None, recorder: TraceRecorder | None = None
+        self, first: Hidden, sizes: Sizes, noise: RolloutNoise = None, recorder: Recorder = None, known: Beside = None
     ) -> Segment:
         """Take every allowed leap with every row; a row that is done writes zeros."""
-        every_row = slice(None)
+        every_row, rows = slice(None), torch.arange(first.shape[0], device=first.device)
         state = self.cell.begin(first)
         signal = first.new_zeros(first.shape[0], self.control.size)
         start = torch.zeros_like(first[:, 0])
@@ -135,12 +139,12 @@ class Rollout(nn.Module):
         keeps_changes = recorder is not None and recorder.keeps_changes
         for leap in range(last + 1):
             hidden = self.cell.visible(state)
-            remaining = self.horizon - start
-            weights, length = self.scheduler.decide(hidden, remaining, None if noise is None else noise[leap])
+            seen, remaining = known.ahead(hidden, start, rows) if known else hidden, self.horizon - start
+            weights, length = self.scheduler.decide(seen, remaining, None if noise is None else noise[leap])
             if leap == last:
                 length = remaining
             mask = soft_segment_mask(self.steps, start if leap else None, length, sharpness=self.sharpness)
-            segment = self.heads.blend(hidden, weights) * mask
+            segment = self.heads.blend(seen, weights) * mask
             written = segment if leap == 0 else written + segment  # noqa: F821 - bound at the first leap
             if recorder is not None:
                 scale = weights.argmax(1)
@@ -151,12 +155,12 @@ class Rollout(nn.Module):
             control = self.control(self.horizon - start, length, weights, segment, signal)
             if recorder is not None and keeps_changes:
                 change = self.cell.contributions(state, control, sizes)
-                recorder.record_change(leap, every_row, hidden, change, self.scheduler.probabilities(hidden, scale))
+                recorder.record_change(leap, every_row, hidden, change, self.scheduler.probabilities(seen, scale))
             state, signal = self.cell.advance(state, control, sizes), control.signal
         return written
 
     def sparse(
-        self, first: Hidden, sizes: Sequence[int], noise: RolloutNoise = None, recorder: TraceRecorder | None = None
+        self, first: Hidden, sizes: Sizes, noise: RolloutNoise = None, recorder: Recorder = None, known: Beside = None
     ) -> Segment:
         """Take as many leaps as each row needs."""
         masks = mask_table(self.horizon, self.sharpness, self.outputs_per_step, first.dtype, first.device)
@@ -168,13 +172,14 @@ class Rollout(nn.Module):
         last = self.scheduler.max_leaps - 1
         for leap in range(last + 1):
             hidden = self.cell.visible(state)
+            seen = known.ahead(hidden, self.horizon - remaining, rows) if known else hidden
             own_noise = None if noise is None else noise[leap].index_select(0, rows)
-            scale, length = self.scheduler.choose(hidden, remaining, own_noise)
+            scale, length = self.scheduler.choose(seen, remaining, own_noise)
             if leap == last:
                 length = remaining
             # NaN in weights or windows gives a NaN length; such a row is written, and done.
             left = (remaining - length).nan_to_num_(0.0)
-            segment = self.heads.chosen(hidden, scale)
+            segment = self.heads.chosen(seen, scale)
             segment.mul_(masks.until_end.index_select(0, left.long()))
             if leap == 0:
                 written = segment
@@ -190,7 +195,7 @@ class Rollout(nn.Module):
             control = self.control.forward(left, length, self.one_hot.index_select(0, scale), segment, signal)
             if recorder is not None and recorder.keeps_changes:
                 change = self.cell.contributions(state, control, sizes)
-                recorder.record_change(leap, rows, hidden, change, self.scheduler.probabilities(hidden, scale))
+                recorder.record_change(leap, rows, hidden, change, self.scheduler.probabilities(seen, scale))
             if len(going) < len(rows):
                 rows, state, left, *parts = (x.index_select(0, going) for x in (rows, state, left, *control))
                 control, sizes = Control(*parts), _cluster_sizes(rows, bounds)

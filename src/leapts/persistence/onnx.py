@@ -60,11 +60,14 @@ def exported_program(predictor: Predictor) -> torch.export.ExportedProgram:
     the last leap.
 
     Raises:
-        ConfigError: When the schedule is random or the network pretrained, which a graph cannot be.
+        ConfigError: When the schedule is random or the network pretrained, which a graph cannot be, or the model has
+            covariates.
     """
     config = predictor.config
     if config.network.kind != "own":
         raise ConfigError("the pretrained network, also in a mean, cannot be exported; fit with init='random'")
+    if config.covariates is not None:
+        raise ConfigError("export is not supported yet with covariates; fit with futr_exog_list=[] and no other lists")
     if config.scheduling.draws_at_random:
         raise ConfigError(
             "a schedule drawn at random cannot be exported; fit with scheduling='hierarchical', 'flat' or 'fixed'"

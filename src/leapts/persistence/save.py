@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from safetensors import SafetensorError
 from torch import Tensor
 
+from leapts.data.covariate_channels import CovariateEncoder
 from leapts.data.panel import Panel
 from leapts.data.scaling import Scaler, Support
 from leapts.errors import LeapTSError, ModelFileError
@@ -64,6 +65,7 @@ def save(predictor: Predictor, params: dict[str, Any], path: Path) -> None:
             data=DataFields.model_validate(data),
             report=predictor.report,
             auto_config=tuple(predictor.auto_config),
+            covariates=predictor.covariates.codings if predictor.covariates else (),
             weights_sha256=hashlib.sha256(weights).hexdigest(),
         )
     except ValidationError as error:
@@ -243,12 +245,17 @@ def _digest(config: dict[str, Any]) -> str:
 def _tensors(predictor: Predictor) -> dict[str, Tensor]:
     tensors = {f"model.{name}": value for name, value in predictor.model.state_dict().items()}
     tensors |= {"scaler.mean": predictor.scaler.mean, "scaler.std": predictor.scaler.std}
-    tensors |= {"tail.values": predictor.tail.values, "tail.offsets": predictor.tail.offsets}
-    tensors["tail.first"] = torch.from_numpy(predictor.tail.first.astype("int64"))
-    if predictor.tail.start_offsets is not None:
-        tensors["tail.start_offsets"] = torch.from_numpy(predictor.tail.start_offsets)
+    tail = predictor.tail
+    tensors |= {"tail.values": tail.values, "tail.offsets": tail.offsets}
+    tensors["tail.first"] = torch.from_numpy(tail.first.astype("int64"))
+    if tail.start_offsets is not None:
+        tensors["tail.start_offsets"] = torch.from_numpy(tail.start_offsets)
     support = predictor.support
     tensors |= {"support.lower": support.lower, "support.upper": support.upper, "support.whole": support.whole}
+    if predictor.covariates is not None:
+        known = predictor.covariates.own_columns(tail)
+        tensors |= {"covariates.values": known.values, "covariates.of_series": known.of_series}
+        tensors["covariates.ends"] = known.ends
     if predictor.calibration is not None:
         tensors |= {f"calibration.{name}": value for name, value in predictor.calibration.to_tensors().items()}
     return tensors
@@ -258,6 +265,7 @@ def _predictor(contents: FolderConfig, tensors: dict[str, Tensor], model: LeapTS
     data, start_offsets = contents.data, tensors.get("tail.start_offsets")
     calibration = _under("calibration.", tensors) or _under("scores.", tensors)
     support = _under("support.", tensors)
+    encoder = CovariateEncoder(contents.covariates) if contents.covariates else None
     return Predictor(
         config=contents.model,
         training=contents.training,
@@ -273,12 +281,14 @@ def _predictor(contents: FolderConfig, tensors: dict[str, Tensor], model: LeapTS
             timezone=data.timezone,
             style=data.style,
             start_offsets=None if start_offsets is None else start_offsets.numpy(),
+            covariates=None if encoder is None else encoder.stored(**_under("covariates.", tensors)),
         ),
         pad_short=contents.pad_short,
         report=contents.report,
         auto_config=AutoConfig(contents.auto_config),
         support=Support(**support) if support else Support.real(len(data.series)),
         calibration=Calibration.from_tensors(calibration, contents.model.quantiles) if calibration else None,
+        covariates=encoder,
     )
 
 

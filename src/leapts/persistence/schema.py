@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from torch import Tensor
 
 from leapts.config import ModelConfig, TrainingConfig
+from leapts.data.covariate_channels import Coding, CovariateEncoder
 from leapts.data.frequency import MAX_DATE, MIN_DATE, parse_frequency, timestamps_at
 from leapts.data.panel import FrameStyle
 from leapts.data.timezone import is_timezone
@@ -28,7 +29,7 @@ from leapts.messages import explain, quoted
 from leapts.model import LeapTSModel
 from leapts.training.early_stopping import TrainingReport
 
-SCHEMA = 4
+SCHEMA = 5  # 5 has covariates
 # Products of a few such weights are within single precision; corrections are in standard deviations.
 _MAX_BY_PART = {"model": 1e9, "calibration": 1e18}
 _MAX_START_OFFSET = 1_000_000  # steps from the first timestamp of the data to the input of a forecast
@@ -98,12 +99,15 @@ class FolderConfig(_Fields):
     data: DataFields
     report: Annotated[TrainingReport, _fields_of(TrainingReport)]
     auto_config: tuple[Annotated[AutoOption, _fields_of(AutoOption)], ...]
+    covariates: tuple[Annotated[Coding, _fields_of(Coding)], ...] = ()
     weights_sha256: Digest
 
     @model_validator(mode="after")
     def _has_series_of_model(self) -> Self:
         if self.model.n_series not in (None, len(self.data.series)):
             raise ValueError(f"model.n_series={self.model.n_series}: there are {len(self.data.series)} series")
+        if self.model.covariates != (CovariateEncoder(self.covariates).channels if self.covariates else None):
+            raise ValueError("model.covariates: there are other covariates")
         return self
 
 
@@ -168,6 +172,8 @@ def _require_ranges(tensors: Mapping[str, Tensor], config: FolderConfig) -> None
     limits = {"scaler.mean": MAX_VALUE, "scaler.std": 2 * MAX_VALUE, "tail.values": MAX_VALUE}
     limits["calibration.scores"] = torch.finfo(torch.float16).max
     for name, value in tensors.items():
+        if name.startswith("covariates."):  # missing values are allowed
+            continue
         limit = limits.get(name, _MAX_BY_PART.get(name.partition(".")[0], torch.inf))
         if value.is_floating_point() and not bool((value.abs() <= limit).all()):
             raise ValueError(f"{name} holds values that are missing or too large")
@@ -186,6 +192,11 @@ def _require_ranges(tensors: Mapping[str, Tensor], config: FolderConfig) -> None
     is_split = (int(offsets[0]), int(offsets[-1])) == (0, len(values))
     if not is_split or int(lengths.min()) < 1 or int(lengths.max()) > config.model.input_size:
         raise ValueError("tail.offsets do not split the values into series")
+    if config.covariates:
+        ends = tensors["covariates.ends"]
+        rows = ends.diff(prepend=ends.new_zeros(1))
+        if int(ends[-1]) != len(tensors["covariates.values"]) or not bool(((rows >= 0) & (rows <= lengths + h)).all()):
+            raise ValueError("covariates.ends do not split the values into series")
     steps = tensors.get("tail.start_offsets", lengths.new_zeros(series))
     if not bool(((steps >= 0) & (steps <= _MAX_START_OFFSET)).all()):
         raise ValueError("tail.start_offsets are not steps")
@@ -208,6 +219,11 @@ def _require_shapes(tensors: Mapping[str, Tensor], config: FolderConfig, model: 
     }
     if "tail.start_offsets" in tensors:
         expected["tail.start_offsets"] = ((series,), torch.int64)
+    if config.covariates:
+        roles = [one.role for one in config.covariates]
+        columns = len(roles) - roles.count("static")
+        expected |= {"covariates.values": ((-1, columns), torch.float64), "covariates.ends": ((series,), torch.int64)}
+        expected["covariates.of_series"] = ((series, roles.count("static")), torch.float64)
     if "support.lower" in tensors:
         expected |= {f"support.{name}": ((series,), torch.float64) for name in ("lower", "upper")}
         expected["support.whole"] = ((series,), torch.bool)

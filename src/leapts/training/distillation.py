@@ -97,7 +97,10 @@ class DistillationWindows:
     def gather(self, index: Int64[Tensor, " batch"]) -> WindowBatch:
         """Return the windows with these indices."""
         batch = self.windows.gather(index)
-        forecasts = [teacher.forecast(batch.history, quantiles=True).values for teacher in self.teachers]
+        forecasts = [
+            teacher.forecast(batch.history, quantiles=True, covariates=batch.covariates).values
+            for teacher in self.teachers
+        ]
         mean = torch.stack(forecasts).mean(0)
         # Mixing with the teachers' quantile moves that quantile of the targets alone, so each has a target of its own.
         target = batch.target.repeat_interleave(len(self.teachers[0].levels), -1)

@@ -5,12 +5,14 @@ the best of them; after training, their weighted mean with the network is again 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float64
 from torch import Tensor, nn
 
+from leapts.data.windows import WindowBatch
 from leapts.model import LeapTSModel
 from leapts.training.loop import WindowSource
 
@@ -23,6 +25,8 @@ _TRIED_STARTS = 3
 _PENALTIES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, torch.inf)  # relative to the mean variance of a step of the look-back
 _MAX_MEMBERS = 2  # of a combination, beside the network; one may be a member twice
 _MIN_GAIN = 0.03  # of the validation error by each of them: less may be chance
+_EFFECT_PENALTY = 1e-3  # of the ridge regression of effects, relative to the mean variance of a channel
+_MIN_SIZE = 1e-3  # of an error by which a window is weighted, in standard deviations
 _MAX_LOSS = 0.05  # of a combination to the best simple forecast
 
 Weights = Float64[Tensor, "horizon lookback"]
@@ -35,6 +39,7 @@ class LinearStart(NamedTuple):
     penalty: float  # infinite: that forecast itself
     error: float  # mean absolute error in cross-validation, scaled
     weights: Weights
+    effects: Float64[Tensor, " channels"] | None = None  # of known-future covariates, in standard deviations
 
     def __str__(self) -> str:
         return self.simple if self.penalty == torch.inf else f"ridge regression towards {self.simple}"
@@ -44,6 +49,8 @@ class LinearStart(NamedTuple):
         """Set the linear path, and the rest of the point forecast to zero."""
         assert model.linear is not None
         model.linear.map.weight.copy_(self.weights)
+        if self.effects is not None:
+            _set_effects(model, self.effects)
         per_step = model.linear.outputs_per_step
         written = slice(0, model.parts[0], per_step)
         layers = [(model.head.weight[written], model.head.bias[written])]
@@ -117,16 +124,66 @@ def start_linear_path(
     The penalty, and the simple forecast that it is shrunk to, have the lowest error in cross-validation over blocks of
     training windows and on the validation windows.
     """
-    rows = _rows(model, training)
-    checked = [] if validation is None else [_rows(model, validation)]
+    sources = [training] if validation is None else [training, validation]
     simple = simple_forecasts(model.shape.lookback, model.shape.horizon, seasons)
-    errors = {name: float(sum(some.error(one) for some in [rows, *checked])) for name, one in simple.items()}
-    starts = [
-        _start(rows, checked, name, simple[name]) for name in sorted(errors, key=errors.__getitem__)[:_TRIED_STARTS]
-    ]
-    start = min(starts, key=lambda one: one.error)
+    start = _best_start([_rows(model, source) for source in sources], simple)
+    if model.covariates is not None:
+        effects = _effects(model, training, simple[start.simple])
+        _set_effects(model, effects)
+        adjusted = _best_start([_rows(model, source) for source in sources], simple)
+        is_better = adjusted.error < start.error
+        start = (adjusted if is_better else start)._replace(effects=effects if is_better else 0 * effects)
     start.apply(model)
     return start
+
+
+def _best_start(parts: Sequence["_Rows"], simple: Mapping[str, Weights]) -> LinearStart:
+    """Fit the start on the first part; its error counts on the others, too."""
+    rows, *checked = parts
+    errors = {name: float(sum(some.error(one) for some in parts)) for name, one in simple.items()}
+    best = sorted(errors, key=errors.__getitem__)[:_TRIED_STARTS]
+    return min((_start(rows, checked, name, simple[name]) for name in best), key=lambda one: one.error)
+
+
+def _set_effects(model: LeapTSModel, effects: Float64[Tensor, " channels"]) -> None:
+    """Set the linear part of the effects of known-future covariates."""
+    assert model.covariates is not None
+    model.covariates.linear.weight.copy_(effects)
+
+
+def _without_effects(model: LeapTSModel, batch: WindowBatch) -> WindowBatch:
+    """Subtract the effects of the covariates from look-backs and targets."""
+    if model.covariates is None:
+        return batch
+    known = model.covariates(batch.covariates)
+    past, future = known.past_effect.transpose(0, 1), known.future_effect.transpose(0, 1)
+    return replace(batch, history=batch.history - past, target=batch.target - future)
+
+
+def _effects(model: LeapTSModel, windows: WindowSource, prior: Weights) -> Float64[Tensor, " channels"]:
+    """Regress what a simple forecast leaves of the targets on what it leaves of the covariates; one step is a row."""
+    assert model.covariates is not None
+    channels, simple = model.covariates.known, prior.float()
+    squares = torch.zeros(channels, channels, dtype=torch.float64)
+    products = torch.zeros(channels, dtype=torch.float64)
+    for batch in _batches(model, windows):
+        assert batch.covariates is not None
+        values, units = model.normalization(batch.history)
+        past = values[..., : model.shape.lookback] * units.scale
+        rest = batch.target - units.center - past @ simple.T
+        known = batch.covariates.future
+        left = known - torch.einsum("hl,bslc->bshc", simple, batch.covariates.past[..., : known.shape[-1]])
+        size = rest.abs().nanmean(-1, keepdim=True).clamp(min=_MIN_SIZE)
+        weight = (~rest.isnan() / size).unsqueeze(-1)
+        inputs = left.flatten(0, 2).double()
+        weighted = (left * weight).flatten(0, 2).double()
+        squares += weighted.T @ inputs
+        products += weighted.T @ rest.nan_to_num(0).flatten().double()
+    unit = squares.diagonal().mean() + _MIN_SIZE
+    effects: Tensor = torch.linalg.solve(
+        squares + _EFFECT_PENALTY * unit * torch.eye(channels, dtype=torch.float64), products
+    )
+    return effects
 
 
 def _start(rows: _Rows, checked: Sequence[_Rows], name: str, prior: Weights) -> LinearStart:
@@ -182,32 +239,33 @@ def _shares(members: Sequence[str]) -> dict[str, float]:
     return {name: members.count(name) / len(members) for name in dict.fromkeys(members)}
 
 
-def _batches(model: LeapTSModel, windows: WindowSource) -> Iterator[tuple[Tensor, Tensor]]:
-    """Histories and targets of a sample of windows."""
+def _batches(model: LeapTSModel, windows: WindowSource) -> Iterator[WindowBatch]:
+    """Take a sample of windows."""
     lookback = model.shape.lookback
     max_rows = min(_MAX_ROWS, _MAX_PRODUCTS // (lookback * model.shape.horizon) + 1)
     max_rows = min(max_rows, _MAX_EIGENVALUES) if lookback > _MAX_EIGENVALUES else max_rows
     variates = windows.gather(torch.zeros(1, dtype=torch.int64)).history.shape[1]
     step = max(1, -(-len(windows) * variates // max_rows))
     for index in torch.arange(0, len(windows), step).split(max(1, 4096 // variates)):
-        batch = windows.gather(index)
-        yield batch.history, batch.target
+        yield windows.gather(index)
 
 
 def _rows(model: LeapTSModel, windows: WindowSource) -> _Rows:
     inputs, targets = [], []
-    for history, target in _batches(model, windows):
-        values, units = model.normalization(history)
+    for batch in _batches(model, windows):
+        rest = _without_effects(model, batch)
+        values, units = model.normalization(rest.history)
         inputs.append((values[..., : model.shape.lookback] * units.scale).flatten(0, 1))
-        targets.append((target - units.center).flatten(0, 1))
+        targets.append((rest.target - units.center).flatten(0, 1))
     return _Rows(torch.cat(inputs).double(), torch.cat(targets).double())
 
 
 def _network_forecasts(model: LeapTSModel, windows: WindowSource) -> Float64[Tensor, "rows horizon"]:
-    found = [
-        (model.forecast(history).values - model.normalization(history).units.center).flatten(0, 1)
-        for history, _ in _batches(model, windows)
-    ]
+    found = []
+    for batch in _batches(model, windows):
+        forecast = model.forecast(batch.history, covariates=batch.covariates).values
+        rest = _without_effects(model, replace(batch, target=forecast))
+        found.append((rest.target - model.normalization(rest.history).units.center).flatten(0, 1))
     return torch.cat(found).double()
 
 

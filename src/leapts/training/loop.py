@@ -142,7 +142,7 @@ def validation_errors(model: LeapTSModel, windows: WindowSource, workers: Worker
     levels = model.levels
     for index in batches[workers.rank :: workers.size]:
         batch = windows.gather(index)
-        forecast = model.forecast(batch.history, quantiles=True).values
+        forecast = model.forecast(batch.history, quantiles=True, covariates=batch.covariates).values
         errors = pinball_errors(forecast, batch.target, levels)
         absolute = errors[..., model.median].sum(dtype=torch.float64)
         loss = absolute if len(levels) == 1 else errors.sum(dtype=torch.float64) / len(levels)
@@ -176,7 +176,7 @@ class _BatchShare:
 @torch.no_grad()
 def _forecast_is_finite(model: LeapTSModel, batch: WindowBatch, workers: Workers) -> bool:
     """Check the weights after a step, whose loss was computed before it."""
-    return not workers.all_reduce_sum((~model(batch.history).isfinite()).sum())
+    return not workers.all_reduce_sum((~model(batch.history, None, batch.covariates).isfinite()).sum())
 
 
 def _take_step(
@@ -193,7 +193,7 @@ def _take_step(
         group["lr"] = config.learning_rate * 0.5**number * _cosine_decay(place / config.max_steps)
     noise = share.noise(Generator().manual_seed(seed_for(config.random_seed, "exploration", step)))
     optimizer.zero_grad()
-    forecast = model(batch.history, noise)
+    forecast = model(batch.history, noise, batch.covariates)
     if len(model.levels) > 1:
         loss = pinball_loss(forecast, batch.target, model.levels)
     else:
