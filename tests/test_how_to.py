@@ -21,7 +21,7 @@ WRITES = {
     "covariates": [],
     "prediction-intervals": [],
     "unseen-series": [],
-    "zero-shot": [],
+    "zero-shot": ["model"],
     "explain": [],
     "hyperparameter-tuning": ["best.toml", "search.db"],
     "onnx-export": ["model.pt2"],

@@ -169,3 +169,11 @@ def test_what_cannot_be_scored_is_refused(fitted: LeapTS) -> None:
     point = make_forecaster(loss="huber", val_size=0, input_size=LOOKBACK).fit(make_frame()[:120], progress=None)
     with pytest.raises(ConfigError, match="val_size"):
         point.detect(make_frame())
+
+
+def test_a_leap_over_a_score_that_was_cut_off_ranks_above_all_others() -> None:
+    reference = np.ones((9, 3))
+    reference[0, 1] = np.inf  # a held-out score beyond the limit
+    starts = np.array([[True, False, True]])
+    found = leap_p_values(np.array([[3.0, 3.0, 3.0]]), starts, reference)
+    np.testing.assert_allclose(found, [[2 / 10, 2 / 10, 1 / 10]])

@@ -26,6 +26,7 @@ from leapts.forecasting.samples import MAX_SCORE, normal_scores
 
 Floats = npt.NDArray[np.float64]
 
+_ABOVE_ALL = 1e6  # a score that stands for one above all others, in sums
 MAX_REFERENCE = 5_000  # most recent scores that a score is compared with
 
 
@@ -93,15 +94,16 @@ def conformal_p_values(scores: Floats, reference: Floats) -> Floats:
 
 
 def leap_p_values(scores: Floats, starts: npt.NDArray[np.bool_], reference: Floats) -> Floats:
-    """Rank the mean score over the steps of each leap among the means over the same steps of earlier windows."""
-    every = np.concatenate([reference, scores])
+    """Rank the sum of scores over the steps of each leap among the sums over the same steps of earlier windows."""
+    every = np.concatenate([reference, scores]).clip(max=_ABOVE_ALL)  # infinite scores would leave no differences
     totals = np.concatenate([np.zeros((len(every), 1)), every.cumsum(1)], axis=1)
     found = np.empty(scores.shape)
     for window, row in enumerate(starts, start=len(reference)):
         ends = [*np.flatnonzero(row).tolist(), len(row)]
         for start, end in pairwise(ends):
-            means = totals[max(0, window - MAX_REFERENCE) : window + 1, [start, end]] @ (-1.0, 1.0)
-            found[window - len(reference), start:end] = np.mean(means >= means[-1])
+            recent = totals[max(0, window - MAX_REFERENCE) : window + 1]
+            sums = recent[:, end] - recent[:, start]
+            found[window - len(reference), start:end] = np.mean(sums >= sums[-1])
     return found
 
 
