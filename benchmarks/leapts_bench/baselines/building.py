@@ -37,7 +37,10 @@ class BaselineModel(nn.Module):
         self.register_buffer("levels", torch.tensor([0.5]), persistent=False)
 
     def forward(
-        self, history: Float[Tensor, "batch variates lookback"], generator: Generator | None = None
+        self,
+        history: Float[Tensor, "batch variates lookback"],
+        generator: Generator | None = None,
+        covariates: None = None,  # noqa: ARG002
     ) -> Float[Tensor, "batch variates horizon"]:
         """Forecast; with a generator, in training mode."""
         self.network.train(generator is not None)
@@ -48,7 +51,13 @@ class BaselineModel(nn.Module):
             return self._asked(history)
 
     @torch.inference_mode()
-    def forecast(self, history: Float[Tensor, "batch variates lookback"], *, quantiles: bool = False) -> Forecast:  # noqa: ARG002
+    def forecast(
+        self,
+        history: Float[Tensor, "batch variates lookback"],
+        *,
+        quantiles: bool = False,  # noqa: ARG002
+        covariates: None = None,  # noqa: ARG002
+    ) -> Forecast:
         """Forecast points without gradients or dropout."""
         self.network.eval()
         return Forecast(self._asked(history), None, None)
