@@ -20,10 +20,9 @@ MAX_MODEL_LINES = 2_299
 # 250 adapt LeapTS to GluonTS and fev; 900 learn, calibrate, score and show quantiles; 600 are LeapTS-Zero; 600 choose
 # better defaults: mask, linear path, seasons, combination, verdict; 420 check a saved model on newer data;
 # 60 limit levels, sample paths, responses, look-backs and what a name may hide; 245 find anomalies;
-# 920 explain forecasts; 380 fine-tune, mix, save and serve LeapTS-Zero; 1,150 read and use
-# covariates. The goal for release 0.2.0 is 20,000: what is
-# above it has to go.
-MAX_SOURCE_LINES = 21_560
+# 1,045 explain forecasts and their changes; 380 fine-tune, mix, save and serve LeapTS-Zero; 1,150 read covariates.
+# The goals for release 0.2.0 are 20,000 lines and 2,200 in model/: what is above them has to go.
+MAX_SOURCE_LINES = 21_640
 # Of a predict, as `tools/predict_path.py` counts them; release 0.1.0 had 41 and 207.
 MAX_MODULES, MAX_SWITCHES = 30, 150
 

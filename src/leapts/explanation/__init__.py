@@ -1,1 +1,1 @@
-"""Explain forecasts: exact sums, interventions, counterfactual pasts, and what changed between two forecasts."""
+"""Explain forecasts: exact sums, interventions, and what changed between two forecasts."""
