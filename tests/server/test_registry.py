@@ -312,3 +312,13 @@ def test_no_request_is_refused_while_a_folder_is_replaced(folders: Path, frame: 
         assert forecast().json()["forecasts"][0]["values"]["LeapTS"] == after
         LeapTS.load(folders / "univariate").save(folder)
         _until(lambda: forecast().json()["version"] == before["version"])
+
+
+def test_a_model_with_covariates_is_refused_by_its_folder(tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-01", periods=60)
+    sales = pd.DataFrame(
+        {"unique_id": "shop", "ds": days, "y": range(60), "promotion": [float(d % 7 == 0) for d in range(60)]}
+    )
+    LeapTS(7, max_steps=1, futr_exog_list=["promotion"]).fit(sales).save(tmp_path / "shop")
+    with pytest.raises(ModelFileError, match="shop was fitted with covariates"):
+        ModelRegistry([tmp_path / "shop"])

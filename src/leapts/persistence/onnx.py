@@ -67,7 +67,7 @@ def exported_program(predictor: Predictor) -> torch.export.ExportedProgram:
     if config.network.kind != "own":
         raise ConfigError("the pretrained network, also in a mean, cannot be exported; fit with init='random'")
     if config.covariates is not None:
-        raise ConfigError("export is not supported yet with covariates; fit with futr_exog_list=[] and no other lists")
+        raise ConfigError("export is not supported yet with covariates; fit without them")
     if config.scheduling.draws_at_random:
         raise ConfigError(
             "a schedule drawn at random cannot be exported; fit with scheduling='hierarchical', 'flat' or 'fixed'"

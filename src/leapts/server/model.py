@@ -58,7 +58,7 @@ class ServedModel:
         """Read a model folder.
 
         Raises:
-            ModelFileError: If it cannot be read, or is replaced while it is read.
+            ModelFileError: If it cannot be read, is replaced while it is read, or was fitted with covariates.
         """
         identity = identity_of(folder)
         estimator = LeapTS.load(folder)
@@ -68,6 +68,10 @@ class ServedModel:
             raise ModelFileError(f"{folder} was removed while it was read; save the model again") from error
         if identity is None or identity != identity_of(folder):
             raise ModelFileError(f"{folder} was replaced while it was read; it is read again")
+        if estimator.predictor_.covariates is not None:
+            raise ModelFileError(
+                f"{folder} was fitted with covariates, which the server does not take yet; fit without"
+            )
         estimator.predictor_.model.eval()
         seconds = _measure_row_seconds(estimator.predictor_)
         return cls(name=name, version=version, estimator=estimator, identity=identity, row_seconds=seconds)
