@@ -191,7 +191,7 @@ class Loaded:
     """A stand-in for a loaded model, named after the version of its folder."""
 
     def __init__(self) -> None:
-        self.fill, self.predictor_ = "ffill", SimpleNamespace(model=torch.nn.Linear(1, 1))
+        self.fill, self.predictor_ = "ffill", SimpleNamespace(model=torch.nn.Linear(1, 1), covariates=None)
 
 
 def _reading(monkeypatch: pytest.MonkeyPatch, folder: Path, meanwhile: Callable[[], object]) -> dict[str, Any]:
