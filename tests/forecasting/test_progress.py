@@ -34,3 +34,15 @@ def test_pipe_gets_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     with progress_bar("auto") as shown:
         assert shown is None
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("progress", [None, False])
+def test_progress_can_be_switched_off(progress: bool | None) -> None:
+    with progress_bar(progress) as shown:
+        assert shown is None
+
+
+def test_true_shows_what_auto_shows(capfd: pytest.CaptureFixture[str]) -> None:
+    with progress_bar(True) as shown:
+        assert shown is None  # the tests write to no terminal
+    assert capfd.readouterr().err == ""

@@ -15,12 +15,10 @@ from leapts.forecasting.held_out import calibration_of
 from leapts.forecasting.intervals import Level, as_list
 from leapts.forecasting.params import suggest_names, whole_number
 from leapts.forecasting.predictor import Predictor
-from leapts.forecasting.progress import progress_bar
+from leapts.forecasting.progress import ShowProgress, progress_bar
 from leapts.forecasting.trace_frame import Trace
 from leapts.training.distributed import Workers
-from leapts.training.loop import Progress
 
-ShowProgress = Progress | Literal["auto"] | None
 Levels = Sequence[Level] | None
 OnFit = Callable[["LeapTS"], None] | None
 
@@ -88,7 +86,7 @@ class LeapTS(FittedModel):
         Args:
             df: A frame (pandas, polars, pyarrow), or the path of a CSV or Parquet file, or `-` for standard input.
             static_df: Static covariates, one row for each series; without `stat_exog_list` all of its columns.
-            progress: Called after every training step; `auto` shows a bar in terminals and notebooks.
+            progress: `auto` shows a bar in terminals and notebooks, False none; or called after every training step.
             checkpoint_dir: Folder for the state of training, so that it can be resumed after a crash.
             resume: Whether to resume from the state in that folder.
             workers: Processes to train with. By default those of torch's process group, if this process is in one:

@@ -38,12 +38,15 @@ class TrainingBar(RichProgress):
         self.update(self._task, completed=step.step, total=step.max_steps, loss=f"{step.loss:.4f}", **fields)
 
 
+ShowProgress = Progress | Literal["auto"] | bool | None
+
+
 @contextmanager
-def progress_bar(progress: Progress | Literal["auto"] | None) -> Iterator[Progress | None]:
-    """Show progress for `"auto"` in a terminal or a notebook, not in a pipe or a job."""
+def progress_bar(progress: ShowProgress) -> Iterator[Progress | None]:
+    """Show progress for `"auto"` or True in a terminal or a notebook, not in a pipe or a job."""
     ipython = sys.modules.get("IPython")
-    if progress != "auto":
-        yield progress
+    if progress is None or progress is False or callable(progress):
+        yield progress or None
     elif ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell":
         with _notebook_line(ipython.display) as show:
             yield show
