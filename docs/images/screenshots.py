@@ -39,7 +39,7 @@ def main() -> None:
             page.wait_for_selector("#model svg" if place == "#page=model" else "#chart svg")
             return page
 
-        shown = "#series=3&cutoff=7"
+        shown = "#series=3&cutoff=10"
         light = opened(WIDE, "light", shown)
         _point_at_the_forecast(light)
         _keep(light, "report-light.png")
