@@ -1,4 +1,4 @@
-"""Detectors: each gives every point of a series a score from the values up to it; more is stranger."""
+"""Detectors: each gives every point of a series a score from the values up to it; a higher score is more unusual."""
 
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
